@@ -1,4 +1,4 @@
-// The fault proxy by hand: between a client and a server that one has running, with one fault at choice.
+// The fault proxy by hand: stands between a client and a running server, with the fault that the command line chooses.
 import { parseArgs } from 'node:util';
 import { type Fault, startFaultProxy } from '../test/support/database/fault-proxy.ts';
 

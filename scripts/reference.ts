@@ -17,7 +17,7 @@ import { supervisorMetrics, workerMetrics } from '../src/shared/observe/metrics.
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
 import { renderList } from './support/mdoc.ts';
 
-/** What is generated: its name in a page's marks, and its text. */
+/** The generated parts: each name in a page's marks, and its text. */
 const parts = {
   configuration: describeOptions,
   metrics: describeMetrics,

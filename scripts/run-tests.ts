@@ -1,5 +1,5 @@
-// Runs the test files under Node's own runner: one MariaDB for all of them, one gateway for each folder that shares one.
-// A process that outlives the tests is a failure of the run.
+// Runs the test files with Node's own runner: one MariaDB for all of them, one gateway for each folder that shares one. If a process
+// outlives the tests, the run fails.
 import { join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -17,18 +17,18 @@ import reportTap from './support/tap-reporter.ts';
 import { describeSlowest, type Timed } from './testing/slowest.ts';
 import { compiled, findTests, sharingFolders } from './testing/test-files.ts';
 
-// Whatever was started ends with this process, and its directory goes.
+// Everything that this process starts ends with it, and its directory is removed.
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
 
 const fileTimeoutMs = 300_000;
 /**
- * Two more than there are cores, where there are two: every file waits for a server or a process now and then. Measured with two, three and
+ * At least two more than there are cores, because every file waits for a server or a process now and then. Measured with two, three and
  * four files at a time.
  */
 const concurrency = 4;
 /**
- * Taken from the tests' environment: they ask no server outside, and Node reads these authorities again in every process that it starts, for
- * a tenth of a second of the processor. The tests start some thousands.
+ * Removed from the tests' environment. The tests ask no server outside, and Node reads these authorities again in every process that it
+ * starts, which takes a tenth of a second of the processor. The tests start thousands of processes.
  */
 const furtherAuthorities = 'NODE_EXTRA_CA_CERTS';
 
@@ -53,7 +53,7 @@ for (const { pid, command } of left) {
 }
 process.exitCode = hasFailed || left.length > 0 ? 1 : 0;
 
-/** Runs them all; what each has to say goes to stdout: TAP, or Node's own form for a person at a terminal. */
+/** Runs all files. Their reports go to stdout, as TAP, or in Node's own form at a terminal. */
 async function runFiles(server: Database): Promise<{ hasFailed: boolean; timed: Timed[] }> {
   const shared = await startSharedGateways(sharingFolders(files), server);
   Object.assign(process.env, describeServer(server), shared.env);

@@ -7,12 +7,12 @@ import { probe } from './probe.ts';
 import { type Server, startServer } from './servers.ts';
 import type { Workload } from './workloads.ts';
 
-/** An arena that is open. Whoever opened it must close it. */
+/** An open arena. The caller must close it. */
 export type OpenArena = Arena & { readonly close: () => Promise<void> };
 
 /**
- * Starts what the cells need. Rejects, with everything stopped again, when a part does not start or answers wrongly.
- * @param before where the earlier gateway's build is, if one takes part
+ * Starts what the cells need. Rejects if a part does not start or answers wrongly, after it has stopped the others.
+ * @param before the folder of the earlier gateway's build, if one takes part
  */
 export async function openArena(
   cells: readonly Cell[],
@@ -22,7 +22,7 @@ export async function openArena(
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
     const stops = closers.splice(0).reverse();
-    // One that does not stop must not keep the others from being stopped.
+    // If one part does not stop, the others are stopped all the same.
     const failures: unknown[] = [];
     for (const stop of stops) await stop().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw new AggregateError(failures, 'not everything stopped in time');
@@ -46,7 +46,7 @@ export async function openArena(
       for (const workload of new Set(asked.map((cell) => cell.workload))) {
         const reply = await probe(server, workload, { constant, signal });
         replies.set(`${peer} ${workload.name}`, reply.bytes);
-        // The gateway is the first of all peers: the constants are as large as its replies.
+        // The gateway comes first, because the constants are as large as its replies.
         if (!sizes.has(workload.name)) sizes.set(workload.name, reply.bodyBytes);
       }
     }
@@ -58,7 +58,7 @@ export async function openArena(
   }
 }
 
-// Constants measured with neither gateway nor fastify beside them: about what a reply has.
+// If neither the gateway nor fastify takes part, constants are about as large as a reply.
 function fillSizes(sizes: Map<string, number>, workloads: readonly Workload[]): void {
   for (const { name, rows } of workloads) {
     if (!sizes.has(name)) sizes.set(name, 100 + (rows ?? 0) * (name === 'bulk' ? 240 : 90));

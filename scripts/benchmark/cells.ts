@@ -1,8 +1,8 @@
-// What is run: each workload under several loads, and who stands beside the gateway there.
+// The cells of a benchmark: each workload under several loads, and the peers that run beside the gateway.
 import { isClient, type Peer } from './peers.ts';
 import { type Workload, workloads } from './workloads.ts';
 
-/** How many connections ask at once, and whether each request has one of its own. */
+/** The number of connections that ask at once, and whether each request opens a new one. */
 export type Load = { readonly connections: number; readonly close: boolean };
 
 /** One row of the result: a workload under a load, run by some peers in turn. */
@@ -11,7 +11,7 @@ export type Cell = {
   readonly workload: Workload;
   readonly load: Load;
   readonly peers: readonly Peer[];
-  /** One that a target looks at: measured longer, beside every peer that says something there. */
+  /** A target uses this cell, so it is measured for longer, beside every peer that is of use there. */
   readonly decides: boolean;
 };
 
@@ -43,7 +43,7 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
   'batch/16': batching,
 };
 
-// Those that decide come first: there every setting of the gateway has been exercised alike.
+// The loads that decide come first. By then every setting of the gateway has had the same exercise.
 const loads: Readonly<Record<string, readonly Load[]>> = {
   bulk: [closing(1), closing(8)],
   point: [keepAlive(64), keepAlive(256), closing(48), keepAlive(1), keepAlive(16)],
@@ -53,12 +53,12 @@ const loads: Readonly<Record<string, readonly Load[]>> = {
   batch: [keepAlive(16)],
 };
 
-// Large results always have a connection of their own: their cells need not say so.
+// Large results always use a new connection, so their names do not mention it.
 function cellId({ name }: Workload, { connections, close }: Load): string {
   return `${name}/${connections}${close && name !== 'bulk' ? '-close' : ''}`;
 }
 
-/** Whether a peer has a form of this cell. sysbench keeps its connections; large results it fetches either way. */
+/** Tells whether a peer can run this cell. sysbench keeps its connections, and fetches large results with either kind of load. */
 export function fits(peer: Peer, { workload, load }: Pick<Cell, 'workload' | 'load'>): boolean {
   if (workload.kind === 'batch') return batching.includes(peer);
   return peer !== 'gateway-keys' && (!isClient(peer) || !load.close || workload.name === 'bulk');

@@ -1,7 +1,7 @@
-// Running a load generator: bounded in time, ended with the run, its words in the error when it fails.
+// Runs a load generator within a time limit, ends it with the run, and puts its words into the error when it fails.
 import { execFile } from 'node:child_process';
 
-/** What a command is run with. */
+/** A command with its arguments and limits. */
 export type Invocation = {
   readonly command: string;
   readonly args: readonly string[];

@@ -1,18 +1,18 @@
-// Many keep-alive connections to one server, of which few ask at a time, each in its turn.
+// Many keep-alive connections to one server. A few of them ask at a time, in turn.
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 
-/** Connections that are open. Whoever opened them must close them. */
+/** Open connections. The caller must close them. */
 export type Crowd = {
   readonly size: number;
-  /** Lets each ask once. */
+  /** Sends one request on each connection. */
   readonly askAll: (request: string) => Promise<Turns>;
-  /** Lets them ask in turn for so long. */
+  /** Sends requests on the connections in turn, for this many seconds. */
   readonly askFor: (request: string, seconds: number) => Promise<Turns>;
   readonly close: () => void;
 };
 
-/** What came of it. Errors: a status other than 200, a connection that is lost. */
+/** The result. Errors are lost connections and statuses other than 200. */
 export type Turns = {
   readonly requests: number;
   readonly errors: number;
@@ -26,7 +26,7 @@ const openingAtATime = 200;
 const clientAddresses = 4;
 /** All turns end by then, whatever the server does. */
 const mostTurnsMs = 60_000;
-/** What this process needs besides. */
+/** Descriptors that this process needs for other purposes. */
 const ownDescriptors = 500;
 
 /** The largest crowd that this process may open (Node raises its limit of open files to the hard one). */
@@ -65,7 +65,7 @@ function open(port: number, index: number): Promise<Socket> {
     const localAddress = `127.0.0.${1 + (index % clientAddresses)}`;
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.once('error', reject).once('connect', () => {
-      // Later ones show as a reply that is missing.
+      // Later errors show as a missing reply.
       socket.off('error', reject).on('error', () => {});
       resolve(socket);
     });
@@ -82,7 +82,7 @@ async function takeTurns(
   const timesMs: number[] = [];
   let errors = 0;
   const lanes = Math.min(atATime, sockets.length);
-  // Each lane has sockets of its own: no two ask on the same one.
+  // Each lane has separate sockets, so no two requests share one.
   const run = async (lane: number): Promise<void> => {
     const own = sockets.filter((_, index) => index % lanes === lane);
     for (let asked = 0; goesOn(asked, own.length); asked += 1) {

@@ -1,4 +1,4 @@
-// The database under all of them: a private MariaDB with the benchmark's tables.
+// The database of the benchmark: a private MariaDB with the benchmark's tables.
 import mysql from 'mysql2/promise';
 import {
   describeCreation,
@@ -7,7 +7,7 @@ import {
 import { startServerProcess } from '../../test/support/database/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 
-/** Where the tables are. Whoever started it must stop it. */
+/** A running server with the tables. The caller must stop it. */
 export type Database = {
   readonly host: string;
   readonly port: number;
@@ -23,11 +23,11 @@ export type Database = {
 };
 
 const name = 'bench';
-/** Where the gateway keeps idempotency keys. */
+/** The table of idempotency keys. */
 export const keysTable = 'idempotency_keys';
 
-// Rows of an ordinary shop; the large results have ten columns, 250 bytes a row as JSON. Enough of them that no
-// statement is answered from a handful of pages; all of it fits in the buffer pool.
+// Rows of an ordinary shop. The large results have ten columns and 250 bytes a row as JSON. There are enough rows that a statement needs
+// more than a handful of pages, and few enough that all of them fit into the buffer pool.
 const tables = `
 create table item (
   id int unsigned primary key, number int not null, name varchar(60) not null,
@@ -58,7 +58,7 @@ analyze table item, customer, purchase, bulk, stock`;
 
 /**
  * Starts a server with room for every client of a run, and fills the tables. Takes about two seconds.
- * @param further tables besides
+ * @param further SQL of more tables
  */
 export async function startDatabase(further = ''): Promise<Database> {
   const server = await startServerProcess([

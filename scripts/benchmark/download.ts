@@ -1,4 +1,4 @@
-// Readers of a large reply: when its body began, when it was over, whether it was whole.
+// Readers of a large reply: when its body began, when it ended, whether it was complete.
 import { connect } from 'node:net';
 import { percentile } from '../support/statistics.ts';
 import type { Outcome } from './outcome.ts';
@@ -8,7 +8,7 @@ export type Download = {
   readonly whole: boolean;
   /** Status line and headers. */
   readonly headBytes: number;
-  /** As it came: the framing of chunks included. */
+  /** Bytes on the connection, with the framing of chunks. */
   readonly bodyBytes: number;
   readonly firstByteMs: number;
   readonly totalMs: number;
@@ -18,7 +18,7 @@ const headLimitBytes = 16_384;
 // Enough for the last bytes of the body and a chunked ending.
 const tailBytes = 64;
 
-/** Whether a reply that ended without error is whole, by its head, the length of its body, and its last bytes. */
+/** Tells whether a reply that ended without an error is complete, from its head, the length of its body, and its last bytes. */
 export function isWhole(head: string, bodyBytes: number, tail: string): boolean {
   if (!/^HTTP\/1\.1 200 /.test(head)) return false;
   const length = /^content-length: (\d+)\r?$/im.exec(head)?.[1];
@@ -26,7 +26,7 @@ export function isWhole(head: string, bodyBytes: number, tail: string): boolean 
   return tail.endsWith('\r\n0\r\n\r\n');
 }
 
-/** Sends `request` on a connection of its own and reads until it closes. Never rejects; 60 s at most. */
+/** Sends `request` on a new connection and reads until it closes. Never rejects; takes at most 60 s. */
 export function download(port: number, request: string): Promise<Download> {
   return new Promise((resolve) => {
     const begun = performance.now();
@@ -56,7 +56,7 @@ export function download(port: number, request: string): Promise<Download> {
     const socket = connect({
       port,
       host: '127.0.0.1',
-      // One buffer for the whole reply: the reader must cost little beside what it measures.
+      // One buffer for the whole reply, because the reader must cost little beside what it measures.
       onread: {
         buffer,
         callback: (length) => {
@@ -84,7 +84,7 @@ export function download(port: number, request: string): Promise<Download> {
   });
 }
 
-/** `readers` of the same reply at once, `times` in a row. A reply that is cut off or below `leastBytes` is an error. */
+/** Runs `readers` downloads of the same reply at once, `times` in a row. A reply that is cut or smaller than `leastBytes` is an error. */
 export async function runDownloads(
   port: number,
   request: string,

@@ -1,18 +1,18 @@
-// One client process of the drivers' gauge: point queries by @planetscale/database through a gateway, or by mysql2 straight on the server.
-// Arguments: `driver` and a URL, or `mysql2` and host, port, user, password, database; prints one line of JSON: queries, seconds, cpuUs,
-// errors, and how many queries came before those.
+// One client process of the drivers' measurement: point queries by @planetscale/database through a gateway, or by mysql2 directly to the
+// server. Arguments: `driver` and a URL, or `mysql2` and host, port, user, password, database. Prints one line of JSON: queries, seconds,
+// cpuUs, errors, and the number of queries before these.
 import { Client } from '@planetscale/database';
 import mysql from 'mysql2/promise';
 
 const atOnce = 32;
-/** After so many, code is compiled for good, here and in the gateway. */
+/** After this many queries, the code is compiled for good, here and in the gateway. */
 const warmQueries = 20_000;
 const mostWarmMs = 15_000;
 const countedMs = 2000;
 const items = 100_000;
 const statement = 'select id, number, name, price, made from item where id = ?';
 
-/** Asks for one row, and says whether it came. */
+/** Asks for one row, and resolves to whether it came. */
 type Ask = (id: number) => Promise<boolean>;
 
 function askByDriver(url: string): Ask {
@@ -35,7 +35,7 @@ function askDirectly([host, port, user, password, database]: readonly string[]):
   };
 }
 
-/** Keeps so many queries under way until the time is over, or enough have been asked. */
+/** Keeps this many queries in flight until the time is over, or enough have been sent. */
 async function load(ask: Ask, ms: number, enough = Number.POSITIVE_INFINITY) {
   const end = performance.now() + ms;
   let queries = 0;

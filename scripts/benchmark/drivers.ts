@@ -1,4 +1,4 @@
-// What a driver of today pays for HTTP: point queries by @planetscale/database through a gateway, beside mysql2 straight on the server.
+// The price of HTTP for a driver: point queries by @planetscale/database through a gateway, beside mysql2 directly to the server.
 import { join } from 'node:path';
 import { readUsage } from '../support/proc.ts';
 import { runCommand } from './command.ts';
@@ -9,7 +9,7 @@ import { startLoggingGateway } from './servers.ts';
 const program = join(import.meta.dirname, 'driver-loop.js');
 const token = 'a-token-of-the-benchmark';
 
-/** What one client process has done. */
+/** The work of one client process. */
 type Loop = {
   readonly queries: number;
   readonly seconds: number;

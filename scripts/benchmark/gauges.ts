@@ -1,4 +1,4 @@
-// What is measured besides loads: figures with a procedure of their own, once a round.
+// Measurements with their own procedures, beside the loads: each once a round.
 
 import { median } from '../support/statistics.ts';
 import type { Database } from './database.ts';
@@ -46,7 +46,7 @@ export const gauges: readonly Gauge[] = [
   },
 ];
 
-/** A gauge's readings, in the order of the rounds. */
+/** The readings of a gauge, in the order of the rounds. */
 export type GaugeResult = { readonly gauge: Gauge; readonly readings: readonly Reading[] };
 
 /** The middle of the readings; NaN where one had errors. */

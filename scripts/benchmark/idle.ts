@@ -1,4 +1,4 @@
-// What an idle keep-alive connection costs the gateway in memory: many of them, each of which has asked once.
+// The memory that an idle keep-alive connection costs the gateway, measured with many connections that have each sent one request.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readSharedOutBytes } from '../support/proc.ts';
 import type { Cell } from './cells.ts';
@@ -17,9 +17,9 @@ const pauseMs = 250;
 const mostPauses = 12;
 
 /**
- * Memory of one connection in KiB: the growth of all of a fresh gateway's processes from after some load without
- * connections to when all connections have asked and are idle, by their number. Pages that processes share count once;
- * what the kernel holds for a socket does not count.
+ * Memory of one connection in KiB. Measures how much all processes of a fresh gateway grow, from after some load without connections to
+ * when all connections have asked and are idle, and divides by their number. Shared pages count once. The kernel's memory for sockets does
+ * not count.
  */
 export async function measureIdleConnections(
   database: Database,

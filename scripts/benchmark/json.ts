@@ -3,7 +3,7 @@ import { type GaugeResult, middle } from './gauges.ts';
 import type { Verdict } from './judge.ts';
 import { type CellResult, type RunResult, summarise } from './rounds.ts';
 
-/** For JSON.stringify: six digits are more than any of these measurements has. */
+/** A replacer for JSON.stringify. Six digits are more than any of these measurements has. */
 export function roundNumbers(_key: string, value: unknown): unknown {
   return typeof value === 'number' && Number.isFinite(value) ? Number(value.toPrecision(6)) : value;
 }

@@ -5,15 +5,15 @@ import type { Peer } from './peers.ts';
 import type { Summary } from './rounds.ts';
 import type { Source, Target } from './targets.ts';
 
-/** A target with what was measured; null when its cell, peer or gauge was not run, or there were errors. */
+/** A target with its measured value; null if its cell, peer or gauge was not run, or if there were errors. */
 export type Verdict = {
   readonly target: Target;
   readonly measured: number | null;
   readonly beside: number | null;
-  /** What it could be at most; null where that is not known. */
+  /** The highest possible value; null if it is unknown. */
   readonly ceiling: number | null;
   readonly word: 'reaches aim' | 'good' | 'falls short' | null;
-  /** Whether others used the machine in most rounds of what is compared. */
+  /** Whether other programs used the machine in most rounds of the comparison. */
   readonly disturbed: boolean;
 };
 
@@ -25,7 +25,7 @@ export type Measured = {
   readonly cores: number;
 };
 
-/** The number that a source names; NaN when it cannot be had. Where the gateway gave errors, its other samples do not make up for them. */
+/** The number that a source names; NaN if it is missing. If the gateway gave errors, its other samples do not make up for them. */
 function read(source: Source, { summary, gauges }: Measured): number {
   if (source.kind === 'gauge') {
     const result = gauges.find(({ gauge }) => gauge.id === source.gauge);

@@ -17,7 +17,7 @@ function firstLine(command: string, args: readonly string[]): string {
   return (stdout ?? '').split('\n')[0]?.trim() || 'unknown';
 }
 
-/** What a reader needs to know to compare the figures with others. */
+/** The conditions that a reader needs to compare the figures with others. */
 export function describeConditions(mariadb: string) {
   const [cpu] = os.cpus();
   return {

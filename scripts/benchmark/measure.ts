@@ -12,7 +12,7 @@ import type { Server } from './servers.ts';
 import { runSysbench } from './sysbench.ts';
 import { runWrk } from './wrk.ts';
 
-/** What a measurement needs: the parts that run. */
+/** The running parts that a measurement needs. */
 export type Arena = {
   readonly database: Database;
   readonly servers: ReadonlyMap<Peer, Server>;
@@ -30,7 +30,7 @@ export type Sample = Outcome & {
   readonly mbPerCpuSecond: number | null;
   /** Cores that others used meanwhile. */
   readonly othersCores: number;
-  /** From before the run to its highest point; null for a C client. */
+  /** Growth from before the run to its highest point; null for a C client. */
   readonly growthBytes: number | null;
 };
 
@@ -99,8 +99,8 @@ function run(arena: Arena, cell: Cell, peer: Peer, seconds: number): Promise<Out
 }
 
 /**
- * Opens the database's own count of what it ran: an answer that no statement stands behind is an error.
- * The returned function tells how many statements ran since.
+ * Opens the database's own count of executed statements. A reply without an executed statement is an error. The returned function resolves
+ * to the number of statements executed since.
  */
 async function openLedger(
   database: Database,

@@ -1,4 +1,4 @@
-// Who looks at each request while what that costs is measured.
+// The observers of each request, for measurements of their cost.
 
 /** `counting`: metrics and digests, which are always there; `observing`: the logs too. */
 export type ObserverSet = 'counting' | 'observing';

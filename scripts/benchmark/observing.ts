@@ -1,4 +1,4 @@
-// What metrics, digests and the access log cost: runs the process that measures them.
+// The cost of metrics, digests and the access log: runs the process that measures it.
 import { join } from 'node:path';
 import { createWorkspace } from '../../test/support/workspace.ts';
 import { runCommand } from './command.ts';

@@ -39,18 +39,18 @@ minutes. Prints a table, and writes a picture of each curve and every sample as 
   --to <directory>   the directory for scale-<curve>.svg and scale-<date>.json (docs/contributing/benchmarks)
 `;
 
-/** What to run. */
+/** A run of the benchmark. */
 export type Options = {
   readonly cells: readonly Cell[];
   readonly gauges: readonly Gauge[];
-  /** A checkout whose gateway is measured beside ours; null: none. */
+  /** A checkout whose gateway is measured beside this one; null: none. */
   readonly before: string | null;
   readonly rounds: number;
   readonly seconds: number;
   readonly json: string;
 };
 
-/** Which curves to draw. */
+/** A run that draws curves. */
 export type ScaleOptions = {
   readonly curves: readonly Curve[];
   readonly rounds: number;

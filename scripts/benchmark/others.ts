@@ -1,9 +1,9 @@
-// What others take of the machine while something is measured: the CPU time that is not ours, and what a host steals.
+// Measures what other programs take of the machine meanwhile: their CPU time, and what a host steals.
 import { readFileSync } from 'node:fs';
 import { readCpuUs, ticksPerSecond } from '../support/proc.ts';
 import { measureAgain } from './machine.ts';
 
-/** From this on, in cores, a measurement was disturbed. */
+/** From this many cores on, a measurement was disturbed. */
 export const disturbedCores = 0.25;
 
 /** CPU time of all processes, and what the host took from this machine for others, in clock ticks; interrupts left out. */
@@ -31,7 +31,7 @@ export function countOthers(begun: Moment, ended: Moment): number {
 /**
  * Begins to watch.
  * @param ours roots of the processes that take part
- * @returns tells how many cores others have used since then
+ * @returns a function that computes how many cores other programs have used since then
  */
 export function watchOthers(ours: readonly number[]): () => number {
   const read = (): Moment => {

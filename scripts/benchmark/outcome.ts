@@ -1,4 +1,4 @@
-// What every load generator reports about one run.
+// The report of every load generator about one run.
 
 /** One run, as the client saw it. */
 export type Outcome = {
@@ -8,8 +8,8 @@ export type Outcome = {
   readonly p99Ms: number;
   /** Refused or broken connections, timeouts, statuses other than 2xx, replies that are not what they should be. */
   readonly errors: number;
-  /** Of a large reply: when its body began; null where it is not measured. */
+  /** When the body of a large reply began; null if it was not measured. */
   readonly firstByteMs: number | null;
-  /** What came over HTTP, heads and unfinished replies included; null for a client of the database. */
+  /** Bytes received over HTTP, with heads and unfinished replies; null for a client of the database. */
   readonly bytes: number | null;
 };

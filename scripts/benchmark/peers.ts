@@ -1,4 +1,4 @@
-// Who takes part: the gateway in several settings, and those that it is compared with.
+// The peers of a benchmark: the gateway in several settings, and the programs that it is compared with.
 
 export const peers = [
   'gateway',
@@ -24,17 +24,17 @@ export type Client = 'client' | 'client-unix';
 /** Servers that answer without asking a database. */
 export type Constant = 'constant' | 'constant-none';
 
-/** Whether a peer is a client of the database, without a server of its own. */
+/** Tells whether a peer is a client of the database, without a server of its own. */
 export function isClient(peer: Peer): peer is Client {
   return peer === 'client' || peer === 'client-unix';
 }
 
-/** Whether a peer answers without asking a database. */
+/** Tells whether a peer answers without asking a database. */
 export function isConstant(peer: Peer): peer is Constant {
   return peer === 'constant' || peer === 'constant-none';
 }
 
-/** What each is called in the tables. */
+/** The name of each peer in the tables. */
 export const peerTitles: Readonly<Record<Peer, string>> = {
   gateway: 'dbhttpd',
   'gateway-unix': 'dbhttpd, unix socket',

@@ -17,7 +17,7 @@ type Answer = {
   results?: { affected_rows: number }[];
 };
 
-/** Whether a body is the answer that the workload wants: all of its rows with all of their columns, or success. */
+/** Tells whether a body is the right answer of the workload: all of its rows with all of their columns, or success. */
 export function isRight(workload: Workload, text: string): boolean {
   const answer = JSON.parse(text) as Answer;
   const { RESULT: result, columns, committed, results = [] } = answer;

@@ -57,7 +57,7 @@ export function renderFigures(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** A line for each gauge. */
+/** Renders a line for each gauge. */
 export function renderGauges(results: readonly GaugeResult[]): string {
   const lines = results.map((result) => {
     const { title, unit } = result.gauge;

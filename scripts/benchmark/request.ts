@@ -2,16 +2,16 @@
 import type { Cell } from './cells.ts';
 import type { Server } from './servers.ts';
 
-/** What differs: a number, and a key that comes once in a run. */
+/** The parts of a request that differ: a number, and a key that comes once in a run. */
 const marks = { id: '{id}', key: '{key}' } as const;
 
-/** What a key is as long as. */
+/** The length of a key. */
 export const keyLength = 16;
 
 /** A request with marks, and between which numbers `{id}` is. */
 export type Request = { readonly text: string; readonly least: number; readonly most: number };
 
-/** The place of a server that asks for it. */
+/** The address and protocol of a server. */
 type Place = Pick<Server, 'port' | 'path' | 'speaks'>;
 
 /** Composes the request of a cell. */
@@ -32,7 +32,7 @@ function composeHead({ load }: Cell, { port }: Place): string[] {
 
 function composeGet(cell: Cell, server: Place): Request {
   const { name, statement, span } = cell.workload;
-  // Through JSON and URL encoding, each part by itself: neither looks across characters.
+  // JSON and URL encoding of each part by itself: neither depends on neighbouring characters.
   const encode = (part: string): string => encodeURIComponent(JSON.stringify(part).slice(1, -1));
   const sql = statement.split(marks.id).map(encode).join(marks.id);
   const query = `${encodeURIComponent('{"SQL":"')}${sql}${encodeURIComponent('"}')}`;

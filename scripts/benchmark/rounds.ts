@@ -31,13 +31,13 @@ export type Summary = {
   readonly othersCores: number;
 };
 
-/** How to run. */
+/** The rounds of a run. */
 export type Schedule = {
   readonly cells: readonly Cell[];
   readonly gauges: readonly Gauge[];
   readonly rounds: number;
   readonly seconds: number;
-  /** Told before each measurement. */
+  /** Called before each measurement. */
   readonly progress: (round: number, what: string) => void;
 };
 
@@ -80,7 +80,7 @@ export function rotate<Item>(list: readonly Item[], turns: number): Item[] {
   return [...list.slice(start), ...list.slice(0, start)];
 }
 
-/** After so many, code is compiled for good; by then figures no longer rose. */
+/** After this many requests, the code is compiled for good: figures no longer rise by then. */
 const warmRequests = 20_000;
 const mostWarmSeconds = 4;
 

@@ -21,7 +21,7 @@ export type Server = {
   readonly pid: number;
   /** Before the question mark of a workload's URL. */
   readonly path: (workload: string) => string;
-  /** How it is asked; `v1-keys`: with an Idempotency-Key. A batch goes to `/v1/batch` of every server. */
+  /** The protocol of its requests. `v1-keys` is with an Idempotency-Key. A batch goes to `/v1/batch` of every server. */
   readonly speaks: 'db' | 'db-post' | 'v1' | 'v1-keys';
   /** Cuts what it has logged: no measurement pays for a disk that others have filled. */
   readonly trimLogs: () => void;
@@ -108,8 +108,8 @@ async function startPeer(
   args: readonly string[],
   path: (workload: string) => string,
 ): Promise<Server> {
-  // A session of its own, as the gateway has: Linux shares the processor out by sessions first (autogroup), and
-  // the same server measured 7 % apart inside and outside of the benchmark's.
+  // A separate session, as the gateway has. Linux divides the processor among sessions first (autogroup), and the same server measured 7 %
+  // apart inside and outside of the benchmark's session.
   const options = { detached: true };
   const child = fork(join(import.meta.dirname, 'peers', `${name}.js`), args, options);
   try {

@@ -10,7 +10,7 @@ import { splitStatement } from './workloads.ts';
 
 const scripts = join(import.meta.dirname, '../../../scripts/benchmark/lua');
 
-/** How long a run may last: whichever comes first. */
+/** The limit of a run: whichever comes first. */
 export type Limit = {
   readonly seconds: number;
   readonly events: number;

@@ -1,4 +1,4 @@
-// What the figures should be: one table. A figure is good from its first limit on; the aim is the second.
+// The table of targets. A figure is good from its first limit on; the aim is the second.
 import type { GaugeId } from './gauges.ts';
 import type { Constant, Peer } from './peers.ts';
 import type { Summary } from './rounds.ts';
@@ -6,7 +6,7 @@ import type { Summary } from './rounds.ts';
 /** The figures of a cell that a target may look at. */
 export type Figure = Exclude<keyof Summary, 'rounds' | 'errors' | 'othersCores'>;
 
-/** Where a measured number comes from: a gauge; or a peer's figure in a cell, alone or compared with another peer's. */
+/** The source of a measured number: a gauge, or a peer's figure in a cell, alone or compared with another peer's. */
 export type Source =
   | { readonly kind: 'gauge'; readonly gauge: GaugeId }
   | {
@@ -17,7 +17,7 @@ export type Source =
       readonly to: Peer | null;
     };
 
-/** A number with its limits; null: there is none. */
+/** A number with its limits; null: no limit. */
 export type Target = {
   readonly title: string;
   readonly source: Source;
@@ -27,10 +27,7 @@ export type Target = {
   readonly unit: '×' | 'ms' | 'MB' | 'MB/s' | 'µs' | 'KiB';
   /** A number that decides nothing and belongs beside this one. */
   readonly beside: { readonly title: string; readonly source: Source } | null;
-  /**
-   * For a ratio of requests/s: the constant that shows how far any gateway on node:http could come in this cell; null
-   * where there is none.
-   */
+  /** The constant that shows how far any gateway on node:http could come in this cell, for a ratio of requests/s; null if there is none. */
   readonly ceiling: Constant | null;
 };
 

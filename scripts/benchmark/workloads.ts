@@ -10,13 +10,13 @@ export type Workload = {
   readonly kind: 'statement' | 'batch';
   readonly statement: string;
   readonly span: number;
-  /** Rows of a reply; null for a write. Their columns all have names of their own: a row as an object keeps them. */
+  /** Rows of a reply; null for a write. All column names differ, so that a row as an object keeps them. */
   readonly rows: number | null;
 };
 
 const bulkColumns = 'id, customer, quantity, price, tax, made, shipped, status, name, note';
 
-/** As numbers stand in the JSON of a request, `{id}` is no text. */
+/** A number in the JSON of a request, so `{id}` is not in quotes. */
 const batch = `[{"sql":"insert into inserted (number, name, price) values (?, 'Ada Lovelace', 12.50)","params":[{id}]},\
 {"sql":"insert into ordered (item, name) values (?, 'Ada Lovelace')","params":[{id}]},\
 {"sql":"update stock set n = n - 1 where id = ?","params":[{id}]}]`;

@@ -46,11 +46,11 @@ function countOddSizes({ requests, bytes }: Summary, replyBytes: number): number
   return missing > 0.1 ? Math.ceil(missing * requests) : 0;
 }
 
-/** What wrk sends, and for how long. */
+/** The request that wrk sends, and the duration. */
 export type WrkLoad = {
   readonly port: number;
   readonly request: Request;
-  /** For long requests, which no command line would hold: letters after it, and how it goes on. */
+  /** Letters after a request that is too long for a command line, and the text after them. */
   readonly padding?: { readonly bytes: number; readonly end: string };
   readonly connections: number;
   readonly seconds: number;

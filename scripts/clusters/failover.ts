@@ -34,7 +34,7 @@ type Order = Rounds<Strike> & {
 };
 
 const clients = 12;
-/** The longest time from a strike to the promotion: an operator has to notice first. */
+/** The longest time from a strike to the promotion, because an operator has to notice first. */
 const maxAfterMs = 1_500;
 /** Far more than servers, gateway and failover take. The run also waits for a while for a gateway that serves nothing. */
 const longestRoundMs = 90_000;

@@ -1,4 +1,4 @@
-// Which mirror this machine takes Debian's packages from, and the keys it trusts for it: read from apt's sources.
+// Reads from apt's sources which mirror this machine takes Debian's packages from, and the keys that it trusts for it.
 
 /** An archive of packages. */
 export type Archive = {
@@ -12,7 +12,7 @@ export type SourcesFile = { readonly name: string; readonly text: string };
 
 type Source = Archive & { readonly suites: readonly string[] };
 
-/** The archive that serves `suite`, the system's own release; null when none of the files names it. */
+/** The archive that serves `suite`, the system's own release; null if none of the files names it. */
 export function findArchive(files: readonly SourcesFile[], suite: string): Archive | null {
   const found = files
     .flatMap(({ name, text }) =>
@@ -46,7 +46,7 @@ function readParagraphs(text: string): Source[] {
       const isOff = field('Enabled')[0] === 'no' || !field('Types').includes('deb');
       if (uri === undefined || isOff) return [];
       const keyring = field('Signed-By')[0] ?? '';
-      // A key may also stand in the field itself: then the ones that apt trusts for all must do.
+      // The field may also hold the key itself. Then the keys that apt trusts for all sources must do.
       return [{ uri, keyring: keyring.startsWith('/') ? keyring : null, suites: field('Suites') }];
     });
 }

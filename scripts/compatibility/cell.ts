@@ -13,7 +13,7 @@ const runner = fileURLToPath(new URL('../run-tests.js', import.meta.url));
 const longestMs = 25 * 60_000;
 const progressMs = 60_000;
 
-/** Runs the tests to their end, 25 minutes at most; all that they said goes to `logPath`. */
+/** Runs the tests to their end, for at most 25 minutes. Their whole output goes to `logPath`. */
 export async function runCell(wish: {
   readonly server: Installed;
   readonly node: InstalledNode;
@@ -32,7 +32,7 @@ export async function runCell(wish: {
       PATH: `${node.directory}:${process.env.PATH}`,
     },
   });
-  // Told to end, the runner ends what it has started.
+  // On SIGTERM the runner ends what it has started.
   const end = () => child.kill('SIGTERM');
   process.once('exit', end);
   const limit = setTimeout(end, longestMs);
@@ -65,7 +65,7 @@ export async function runCell(wish: {
   }
 }
 
-/** A run that ended badly without a failed test (something left behind, no end) is a failure all the same. */
+/** If a run ended badly without a failed test (something left behind, no end), it counts as a failure. */
 function judge(said: readonly string[], status: number | null): Tally {
   const tally = readTap(said.join('\n'));
   if (tally === null) {

@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process';
 const timeoutMs = 10 * 60_000;
 
 /**
- * What the command wrote to stdout. Rejects with the end of what it said when it fails or takes ten minutes. It ends
- * with this process.
+ * Resolves to the command's stdout. Rejects with the end of its output if it fails or takes ten minutes. The command ends with this
+ * process.
  */
 export function run(command: string, args: readonly string[], directory: string): Promise<string> {
   return new Promise((resolve, reject) => {

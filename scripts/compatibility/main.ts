@@ -21,7 +21,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 async function runMatrix(cells: readonly Cell[], words: readonly string[]): Promise<number> {
   const cache = chooseCache(process.env);
   mkdirSync(cache, { recursive: true });
-  // All that is needed comes first: a missing server is known before the first run, not after an hour.
+  // All servers and Nodes are installed first: a missing server is known before the first run, not after an hour.
   const ready: Ready[] = [];
   for (const { product, node } of cells) {
     ready.push({

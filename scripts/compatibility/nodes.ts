@@ -1,4 +1,4 @@
-// Has a version of Node in a folder of its own, from npm's package `node`.
+// Installs a version of Node into a folder, from npm's package `node`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { run } from './commands.ts';
@@ -10,7 +10,7 @@ export type InstalledNode = {
   readonly directory: string;
 };
 
-/** Makes sure that a Node of this major version is here: this one, or one below `cache`. Throws when it cannot be had. */
+/** Makes sure that a Node of this major version is here: this one, or one below `cache`. Throws if it cannot be had. */
 export async function installNode(
   major: number,
   cache: string,

@@ -2,16 +2,16 @@
 
 /** A server as Debian packages it. */
 export type Product = {
-  /** As --servers has it. */
+  /** The name that --servers takes. */
   readonly name: string;
   readonly title: string;
-  /** How its version begins. Debian moves on: another one must not pass for this. */
+  /** The beginning of its version. Debian moves on, and another version must not pass for this one. */
   readonly version: string;
   readonly suite: string;
   readonly package: string;
 };
 
-/** In the order of the table. */
+/** All servers, in the order of the table. */
 export const products: readonly Product[] = [
   {
     name: 'mariadb-10.11',

@@ -1,4 +1,4 @@
-// Unpacks a database server with all that it needs into a folder, beside the system's and without touching it.
+// Unpacks a database server and its dependencies into a folder, beside the system's and without touching it.
 import {
   existsSync,
   mkdirSync,
@@ -22,7 +22,7 @@ export type Installed = {
   readonly root: string | null;
 };
 
-/** Where servers and Nodes are unpacked to, by DBHTTPD_MATRIX_DIR and XDG_CACHE_HOME. */
+/** The folder that servers and Nodes are unpacked into, from DBHTTPD_MATRIX_DIR and XDG_CACHE_HOME. */
 export function chooseCache(env: NodeJS.ProcessEnv): string {
   return (
     env.DBHTTPD_MATRIX_DIR ||
@@ -30,7 +30,7 @@ export function chooseCache(env: NodeJS.ProcessEnv): string {
   );
 }
 
-/** Makes sure that the server is here: the system's, or one below `cache`. Throws when it cannot be had. */
+/** Makes sure that the server is here: the system's, or one below `cache`. Throws if it cannot be had. */
 export async function installServer(
   product: Product,
   cache: string,
@@ -56,7 +56,7 @@ async function readVersion(program: ServerProgram): Promise<string> {
   return /Ver (\d+\.\d+\.\d+)/.exec(said)?.[1] ?? 'unknown';
 }
 
-/** Unpacks packages of a release of Debian, and all that they need, into a folder that is not there yet. Takes a minute or two. */
+/** Unpacks packages of a release of Debian and their dependencies into a new folder. Takes a minute or two. */
 export async function unpackPackages(
   suite: string,
   packages: readonly string[],
@@ -81,7 +81,7 @@ export async function unpackPackages(
   rmSync(work, { recursive: true });
 }
 
-/** Settings of apt for a tree of its own that knows one suite and no installed package. Read after the system's. */
+/** Settings of apt for a separate tree, which knows one suite and no installed package. apt reads them after the system's. */
 function writeConfiguration(directory: string, suite: string): string {
   const { uri, keyring } = findSystemArchive();
   const path = (name: string) => join(directory, name);
@@ -102,7 +102,7 @@ function writeConfiguration(directory: string, suite: string): string {
     ...(process.getuid?.() === 0 ? { 'APT::Sandbox::User': 'root' } : {}),
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} "${value}";`);
-  // What the system does after an update of its own lists is none of ours.
+  // The hooks that the system runs after an update of its own lists must not run here.
   lines.push('#clear APT::Update::Post-Invoke;', '#clear APT::Update::Post-Invoke-Success;');
   writeFileSync(path('apt.conf'), `${lines.join('\n')}\n`);
   return path('apt.conf');

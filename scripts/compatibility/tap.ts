@@ -1,11 +1,11 @@
-// Reads what Node's test runner says in TAP: how many passed, which failed, which were skipped and why.
+// Reads the TAP output of Node's test runner: how many passed, which failed, which were skipped and why.
 
-/** What came of a run. Its counts are the runner's own. */
+/** The result of a run. Its counts are the runner's. */
 export type Tally = {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** Name and file of each failure; a test that failed with its parts stands with them. */
+  /** Name and file of each failure. A test that failed because of its subtests is listed beside them. */
   readonly failures: readonly string[];
   /** Name and reason. */
   readonly skips: readonly string[];
@@ -14,18 +14,18 @@ export type Tally = {
 const resultLine = /^ *(not )?ok \d+ - (.*)$/;
 const skipMark = / # SKIP\b ?(.*)$/;
 
-/** A line's failed test, without its file; null for every other line. What TAP marks as skipped or TODO has not failed. */
+/** The failed test of a line, without its file; null for every other line. What TAP marks as skipped or TODO has not failed. */
 export function readFailure(line: string): string | null {
   const match = resultLine.exec(line);
   const isFailure = match?.[1] !== undefined && !skipMark.test(line) && !/ # TODO\b/.test(line);
   return isFailure ? (match?.[2] ?? '') : null;
 }
 
-/** Reads a whole output; null when it has no closing counts, because the runner did not come to its end. */
+/** Reads a whole output; null if it has no closing counts, because the runner did not come to its end. */
 export function readTap(text: string): Tally | null {
   const count = (name: string) => {
     const found = [...text.matchAll(new RegExp(`^# ${name} (\\d+)$`, 'gm'))];
-    // One for those that run alone, one for the others.
+    // One output for the files that run alone, one for the others.
     return found.length === 0 ? null : found.reduce((sum, [, n]) => sum + Number(n), 0);
   };
   const [passed, failed, cancelled, skipped] = ['pass', 'fail', 'cancelled', 'skipped'].map(count);

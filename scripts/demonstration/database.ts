@@ -1,4 +1,4 @@
-// The demo's MariaDB: an unprivileged server of its own that stays until `scripts/demo stop`.
+// The demo's MariaDB: an unprivileged, separate server that runs until `scripts/demo stop`.
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import {
 import { findRunning, stopRunning } from './running.ts';
 import type { Places, State } from './state.ts';
 
-/** What has been done to have the server running. */
+/** How the server came to run. */
 export type Begun = { readonly state: State; readonly what: 'running' | 'started' | 'created' };
 
 /** Makes sure that the server runs. Rejects with its log. */
@@ -68,7 +68,7 @@ function create(
   createDataDirectory({ program, files, rootPassword: state.rootPassword, runAs });
 }
 
-/** Root does not run the server itself: an account without rights does, that can reach the directory. */
+/** As root, an account without rights runs the server. It must be able to reach the directory. */
 function findAccount(places: Places): string | null {
   if (process.getuid?.() !== 0) return null;
   const account = ['mysql', 'nobody'].find((name) => ask('id', ['-u', name]) !== '');

@@ -11,7 +11,7 @@ import type { Places, State } from './state.ts';
 const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 const usualPort = 9090;
 
-/** The running gateway. `restarted`: an older one, with other settings or older code, had to go first. */
+/** The running gateway. `restarted`: an older one, with other settings or older code, was stopped first. */
 export type Gateway = {
   readonly url: string;
   readonly pid: number;
@@ -67,7 +67,7 @@ function configText(places: Places, state: State, listen: string): string {
   return `; Written by scripts/demo, for ${entry}\n${section}`;
 }
 
-/** Whether what runs was started from this checkout, for this database, and no source is younger than it. */
+/** Tells whether the running gateway was started from this checkout, for this database, and is younger than all sources. */
 function isCurrent(places: Places, state: State): boolean {
   const written = existsSync(places.config) ? readFileSync(places.config, 'utf8') : '';
   if (written !== configText(places, state, readListen(places))) return false;

@@ -1,4 +1,4 @@
-// Whether the process that a pidfile names is the one that we started, and how to end it.
+// Finds out whether the process that a pidfile names is the one that the demo started, and ends it.
 import { existsSync, readFileSync } from 'node:fs';
 import { gone, isAlive, signal } from '../../test/support/processes.ts';
 
@@ -13,7 +13,7 @@ export function findRunning(
   return isOurs(readCommandLine(pid)) ? pid : null;
 }
 
-/** Ends it by SIGTERM and waits until it is gone; false when there was none. */
+/** Ends the process by SIGTERM and waits until it is gone. Returns false if there was none. */
 export async function stopRunning(
   pidfile: string,
   isOurs: (commandLine: string) => boolean,

@@ -13,7 +13,7 @@ export type State = {
   readonly worldVersion: number;
 };
 
-/** Where everything of the demo lives. */
+/** The paths of all files of the demo. */
 export type Places = {
   readonly directory: string;
   readonly database: string;
@@ -23,8 +23,8 @@ export type Places = {
 };
 
 /**
- * The demo's files: in DBHTTPD_DEMO_DIR, or where programs of this user keep their state, each checkout's apart.
- * Root's home is closed to the account that root's demo runs MariaDB under, hence /var/lib.
+ * The demo's files: in DBHTTPD_DEMO_DIR, or in the user's folder for the state of programs, separate for each checkout. Root's home is
+ * closed to the account that runs root's MariaDB, hence /var/lib.
  */
 export function findPlaces(env: NodeJS.ProcessEnv): Places {
   const ordinary = env.XDG_STATE_HOME || join(homedir(), '.local/state');
@@ -41,7 +41,7 @@ export function findPlaces(env: NodeJS.ProcessEnv): Places {
   };
 }
 
-/** What the last run wrote, or a beginning. */
+/** Reads what the last run wrote, or creates a new state. */
 export function readState(places: Places): State {
   mkdirSync(places.directory, { recursive: true, mode: 0o755 });
   const path = stateFile(places);
@@ -50,7 +50,7 @@ export function readState(places: Places): State {
   return { rootPassword: password(), appPassword: password(), databasePort: 0, worldVersion: 0 };
 }
 
-/** Remembers, whole or not at all. */
+/** Writes the state, completely or not at all. */
 export function writeState(places: Places, state: State): void {
   const path = stateFile(places);
   writeFileSync(`${path}.new`, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });

@@ -1,15 +1,15 @@
-// One client of the gateway: asks, keeps its connection or closes it, and says how each request ended.
+// One client of the gateway: sends requests, keeps its connection or closes it, and reports how each request ended.
 
 import { openRaw, type RawConnection } from '../../test/support/http.ts';
 import { HttpReplyError } from '../../test/support/http-error.ts';
 
-/** How a request ended. `received`: bytes of an answer that never became whole. */
+/** How a request ended. `received` counts the bytes of an incomplete reply. */
 export type Ending =
   | { readonly kind: 'reply'; readonly status: number; readonly body: Buffer }
   | { readonly kind: 'refused'; readonly detail: string }
   | { readonly kind: 'cut'; readonly detail: string; readonly received: number };
 
-/** How a request is sent. */
+/** The options of a request. */
 export type Manner = { readonly requestId?: string; readonly closes?: boolean };
 
 /** The bytes of a GET of /db. */
@@ -23,7 +23,7 @@ export function composeQuery(request: object, { requestId, closes = false }: Man
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** Opens a connection; what goes wrong is an ending. */
+/** Opens a connection. A failure is an ending. */
 export async function open(port: number): Promise<RawConnection | (Ending & { kind: 'refused' })> {
   try {
     return await openRaw(port, { tellsResets: false });
@@ -43,7 +43,7 @@ export async function readEnding(connection: RawConnection): Promise<Ending> {
   }
 }
 
-/** Sends one request after the other, each on a new connection, or all on one that is reopened when it has ended. */
+/** Sends one request after the other, each on a new connection, or all on one that it opens again when it has ended. */
 export class Client {
   readonly #port: number;
   readonly #keepsAlive: boolean;

@@ -1,4 +1,4 @@
-// The clients of a mixed run: quick and slow, patient and rude, each in a lane of its own until the run ends.
+// The clients of a mixed run: quick and slow, patient and rude, each in its own lane until the run ends.
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, composeQuery, type Ending, open, readEnding } from './client.ts';
 import {
@@ -12,14 +12,14 @@ import {
   type Question,
 } from './questions.ts';
 
-/** What a lane needs of the run. */
+/** The part of the run that a lane needs. */
 export type Desk = {
   readonly port: number;
   readonly database: string;
   readonly nextId: () => number;
   /** True when the run is over. */
   readonly isOver: () => boolean;
-  /** Takes down how a question ended that was asked at `fromMs`. */
+  /** Records how a question that was asked at `fromMs` ended. */
   readonly note: (id: number, question: Question, ending: Ending, fromMs: number) => void;
 };
 
@@ -79,13 +79,13 @@ async function askOnce(desk: Desk, id: number, question: Question): Promise<void
   desk.note(id, question, await new Client(desk.port, false).ask(question.request), fromMs);
 }
 
-/** Fills the pools: more at once than there are connections, each in need of one of its own. */
+/** Fills the pools with more requests than there are connections. Each request needs one. */
 async function burstOut(desk: Desk): Promise<void> {
   const ids = Array.from({ length: burst }, desk.nextId);
   await Promise.all(ids.map((id) => askOnce(desk, id, change(id))));
 }
 
-/** Takes a part of a large result and goes, by FIN or RST. */
+/** Reads a part of a large result and leaves, by FIN or RST. */
 async function abortDownload(desk: Desk, id: number): Promise<void> {
   const question = download(id);
   const fromMs = performance.now();
@@ -108,7 +108,7 @@ async function abortDownload(desk: Desk, id: number): Promise<void> {
   else connection.close();
 }
 
-/** Takes all of a large result, with a rest after every piece. */
+/** Reads all of a large result, with a rest after every piece. */
 async function readSlowly(desk: Desk, id: number): Promise<void> {
   const question = download(id);
   const fromMs = performance.now();
@@ -124,7 +124,7 @@ async function readSlowly(desk: Desk, id: number): Promise<void> {
   connection.close();
 }
 
-/** Sends a request in two halves with a rest between, or only the first half, and goes. */
+/** Sends a request in two halves with a rest between, or sends only the first half and leaves. */
 async function sendHalves(desk: Desk, id: number): Promise<void> {
   const question = insert(id);
   const fromMs = performance.now();

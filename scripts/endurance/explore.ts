@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
-/** What is to be explored. */
+/** The options of an exploration. */
 export type Exploration = {
-  /** The run ends with the file that runs when this time is over. */
+  /** After this time the run ends with the file that is running. */
   readonly minutes: number;
-  /** Null: a new seed for each round. With a seed there is one round. */
+  /** With a seed there is one round; null: a new seed for each round. */
   readonly seed: number | null;
-  /** Of the files, those with this word in their path. */
+  /** Only files with this word in their path. */
   readonly only: string;
 };
 
@@ -54,7 +54,7 @@ export async function runExplore(
   return findings.verdicts();
 }
 
-/** The files whose inputs depend on the seed, by their paths below test/ without an ending. */
+/** The files whose inputs depend on the seed: paths below test/ without extension. */
 function findRandomTests(): string[] {
   return readdirSync(sources, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
@@ -67,7 +67,7 @@ function drawSeed(): number {
   return 1 + Math.floor(Math.random() * mostSeed);
 }
 
-/** Null: all its tests pass; else what it printed. */
+/** Resolves to what the file printed; null if all its tests pass. */
 function runFile(file: string, seed: number): Promise<string | null> {
   const env = {
     DBHTTPD_TEST_EFFORT: effort,

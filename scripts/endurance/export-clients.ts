@@ -1,4 +1,4 @@
-// Clients that export: one that reads while it comes, one that writes to a file and may be killed.
+// Clients that export: one reads while the reply arrives, one writes to a file and may be killed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, existsSync, statSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { expectedExport, exportSql } from './export-table.ts';
 export const ways = [ndjson, csv].flatMap((type) => codings.map((coding) => ({ type, coding })));
 export type Way = (typeof ways)[number];
 
-/** An export of so many rows. */
+/** An export of this many rows. */
 export type Wish = {
   readonly port: number;
   readonly way: Way;
@@ -20,7 +20,7 @@ export type Wish = {
   readonly requestId: string;
 };
 
-/** How it ended: as it says itself, or before it began. */
+/** How an export ended: with its own sign of the end, or before it began. */
 export type Ending = {
   readonly rows: number;
   readonly bytes: number;
@@ -31,7 +31,7 @@ export type Ending = {
 const timeoutMs = 280_000;
 
 /**
- * Reads an export while it comes. Rejects where it is anything but what it must be up to its end.
+ * Reads an export while it arrives. Rejects if anything before its end is wrong.
  * @param onBytes gets the length of each piece
  */
 export async function readExport(wish: Wish, onBytes = (_more: number) => {}): Promise<Ending> {
@@ -56,15 +56,15 @@ export async function readExport(wish: Wish, onBytes = (_more: number) => {}): P
   return { rows: reader.rows(), bytes, end: reader.end(isCut) };
 }
 
-/** Errors of the system and of zlib have a code: connection or file end too early. What a reader throws has none. */
+/** Errors of the system and of zlib have a code: the connection or the file ended too early. A reader's errors have none. */
 function onlyCut(error: NodeJS.ErrnoException): null {
   if (error.code === undefined) throw error;
   return null;
 }
 
 /**
- * Resolves to whether it is cut. After each piece it is the others' turn: two megabytes of a socket that has them ready would otherwise
- * stand against 16 KiB of one that is decompressed, which the gateway then resets as stalled.
+ * Resolves to whether the reply was cut. After each piece the other exports get their turn. Otherwise a socket with two megabytes ready
+ * would run before one with 16 KiB of compressed data, which the gateway then resets as stalled.
  */
 async function takeAll(
   content: AsyncIterable<Buffer>,
@@ -82,12 +82,12 @@ async function takeAll(
   }
 }
 
-/** A client that writes what comes to a file. */
+/** A client that writes the reply to a file. */
 export type SavingClient = {
-  /** Of the file, so far. */
+  /** The length of the file. */
   readonly bytes: () => number;
   readonly isOver: () => boolean;
-  /** Sends SIGKILL unless it is over. Resolves when it is gone, with what its file contains. */
+  /** Sends SIGKILL unless it has ended. Resolves to what the file contains, when the process is gone. */
   readonly kill: () => Promise<Ending>;
 };
 
@@ -122,7 +122,7 @@ export function startSaving({ port, way, rows, requestId }: Wish, path: string):
   };
 }
 
-/** Reads a file. Nothing in a CSV shows that it is complete. Only the exit of its client does. */
+/** Reads a file. Nothing in a CSV shows that it is complete. Only its client's exit status does. */
 async function readSaved(client: ChildProcess, way: Way, path: string): Promise<Ending> {
   if (!existsSync(path)) return { rows: 0, bytes: 0, end: { kind: 'cut' } };
   const reader: ExportReader = createExportReader(way.type, expectedExport);

@@ -3,29 +3,29 @@ import { type CsvField, parseStrictCsv } from '../../test/support/strict-csv.ts'
 import { JsonNumber, type JsonValue, parseStrictJson } from '../../test/support/strict-json.ts';
 import { ndjson } from '../../test/support/v1-streams.ts';
 
-/** What is exported: the row of each number from 0 on, its fields as text. */
+/** The expected export: the fields of each row as text, for row numbers from 0. */
 export type Expected = {
   readonly columns: readonly string[];
   readonly row: (n: number) => readonly CsvField[];
 };
 
-/** How what was taken ends. CSV has no sign of its own for an end: what is not cut is whole. */
+/** How the received part ends. CSV has no sign for its end, so a reply that was not cut is complete. */
 export type ExportEnd =
   | { readonly kind: 'whole' }
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'cut' };
 
-/** Takes an export in pieces of any size. */
+/** Reads an export in pieces of any size. */
 export type ExportReader = {
-  /** Throws SyntaxError or WrongRow where there is anything but the export. */
+  /** Throws SyntaxError or WrongRow at anything but the export. */
   readonly take: (piece: Buffer) => void;
-  /** Rows that were there and right. */
+  /** The number of right rows so far. */
   readonly rows: () => number;
-  /** What it says of itself. @param isCut whether the reply was. Throws when it ends in the middle of a record, and not cut. */
+  /** Returns how the export ends. @param isCut whether the reply was cut. Throws if it ends in the middle of a record without being cut. */
   readonly end: (isCut: boolean) => ExportEnd;
 };
 
-/** A row that is not the one that it must be. */
+/** A row that differs from the expected one. */
 export class WrongRow extends Error {}
 
 /** Creates a reader of one export. @param type `application/x-ndjson` or `text/csv` */
@@ -112,7 +112,7 @@ function createCsvReader({ columns, row }: Expected): ExportReader {
   };
 }
 
-/** Keeps back what is not a whole record yet: a line that ends outside of quotes ends one. */
+/** Keeps incomplete records back. A line break outside of quotes ends a record. */
 function createRecordSplitter() {
   let rest: Buffer = Buffer.alloc(0);
   let seen = 0;

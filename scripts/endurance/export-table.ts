@@ -1,16 +1,16 @@
-// The table that is exported, and what each of its rows is: known from its number alone, whatever number that is.
+// The table for exports. The number of a row decides its content, for any number.
 import type { Database } from '../../test/support/database/mariadb.ts';
 import type { Expected } from './export-reader.ts';
 
-/** All rows below so many, in the order of their numbers. */
+/** The statement for the first rows, in the order of their numbers. */
 export function exportSql(rows: number): string {
   return `select n, id, total, made, said, raw, hole from export where n < ${rows} order by n`;
 }
 
-/** How an export's statement begins: the server's list of processes has it. */
+/** The beginning of an export's statement, to find it in the server's process list. */
 export const exportPattern = 'select n, id, total,%';
 
-/** Creates the table `export` with so many rows: about 150 bytes each, with all that a format must escape. */
+/** Creates the table `export` with this many rows of about 150 bytes, with every character that a format must escape. */
 export async function createExport(database: Database, rows: number): Promise<void> {
   await database.query(`
     create table export (n int unsigned primary key, id bigint unsigned not null, total decimal(20,2) not null,
@@ -24,7 +24,7 @@ const largest = 18_446_744_073_709_551_615n;
 const firstMs = Date.UTC(2007, 10, 7);
 const holes = [null, '', '\t'];
 
-/** What a reader must find. */
+/** The rows that a reader must find. */
 export const expectedExport: Expected = {
   columns: ['n', 'id', 'total', 'made', 'said', 'raw', 'hole'],
   row: (n) => [

@@ -1,4 +1,4 @@
-// Exports of millions of rows by /v1/query: whole and right in flat memory, and never taken for whole when they are cut.
+// Exports of millions of rows by /v1/query: complete and right in flat memory, and never taken for complete when they are cut.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../test/support/database/mariadb.ts';
@@ -24,16 +24,16 @@ const promises = {
   left: 'nothing is left after the stop',
 } as const;
 
-/** What ends exports in the middle. */
+/** The faults that end exports in the middle. */
 const strikes = ['connection', 'server', 'worker', 'client'] as const;
 type Strike = (typeof strikes)[number];
 
-/** Compiled code, and heaps as large as they get. */
+/** Enough rows to compile the code, and for heaps to reach their size. */
 const warmRows = 50_000;
-/** What an export has of each row, about. */
+/** Bytes of a row in an export, about. */
 const rowBytes = 130;
 
-/** One run: its parts, and what it has found. */
+/** One run: its parts and findings. */
 type Run = {
   readonly database: Database;
   readonly gateway: Gateway;
@@ -42,7 +42,7 @@ type Run = {
   readonly say: (line: string) => void;
 };
 
-/** Exports so many rows in every way, then cuts exports in so many rounds; resolves to the verdicts. */
+/** Exports this many rows in every way, then cuts exports in this many rounds. Resolves to the verdicts. */
 export async function runExports(
   { rows, cuts }: { readonly rows: number; readonly cuts: number },
   say: (line: string) => void,
@@ -85,7 +85,7 @@ async function readWhole(
   return null;
 }
 
-/** One export by itself, and what it takes. */
+/** Measures one export that runs alone. */
 async function measureWhole(run: Run, way: Way): Promise<void> {
   const { gateway, rows, findings, say } = run;
   resetPeak(gateway.pid);
@@ -101,10 +101,10 @@ async function measureWhole(run: Run, way: Way): Promise<void> {
   if (grownMb > flatMb) findings.breach(promises.flat, `${nameOf(way)}: ${grownMb.toFixed(1)} MB`);
 }
 
-/** Exports in every way at once, struck at a random place; resolves when all serve again. */
+/** Exports in every way at once, and strikes at a random place. Resolves when everything serves again. */
 async function cutBy(run: Run, strike: Strike, round: number): Promise<void> {
   const requestIds = ways.map((_, index) => `${strike}-${round}-${index}`);
-  // Of all bytes that there are, as often early (what is held back, what lies between) as late.
+  // A place in all bytes: as often early (in what is held back, or just after) as late.
   const afterBytes = Math.floor((ways.length * run.rows * rowBytes) ** Math.random());
   const endings =
     strike === 'client'
@@ -128,7 +128,7 @@ async function cutBy(run: Run, strike: Strike, round: number): Promise<void> {
   }
 }
 
-/** Strikes when all have begun, and so much has come of them. Null where one was anything but an export: a breach. */
+/** Strikes when all have begun and this much has arrived. Null if a reply was anything but an export: a breach. */
 async function strikeReaders(
   run: Run,
   strike: Exclude<Strike, 'client'>,
@@ -158,12 +158,12 @@ async function strikeReaders(
   return endings;
 }
 
-/** Ends what the exports need, and resolves when all of it is there again. */
+/** Ends a part that the exports need, and resolves when it serves again. */
 async function hit({ database, gateway }: Run, strike: Exclude<Strike, 'client'>): Promise<void> {
   switch (strike) {
     case 'connection':
       for (const id of await exporting(database)) {
-        // One that has ended by itself meanwhile is unknown to the server.
+        // A connection that has ended meanwhile is unknown to the server.
         await database.query(`kill ${id}`).catch(() => {});
       }
       return;
@@ -202,7 +202,7 @@ async function exporting(database: Database): Promise<number[]> {
   return found.map(({ id }) => Number(id));
 }
 
-/** Kills clients that write to files, and reads what they leave there. */
+/** Kills clients that write to files, and reads the files. */
 async function killClients(
   { gateway, rows, database, findings }: Run,
   requestIds: readonly string[],
@@ -227,7 +227,7 @@ async function killClients(
 
 type Line = { readonly request_id: string; readonly complete: boolean; readonly bytes: number };
 
-/** A request's line in the access log, when it has been written. */
+/** A request's line in the access log, as soon as it is there. */
 function findLine(gateway: Gateway, requestId: string): Promise<Line> {
   const path = join(gateway.directory, 'log.access.log');
   return eventually(`${requestId} is in the access log`, () =>

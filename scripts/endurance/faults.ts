@@ -1,4 +1,4 @@
-// When which fault strikes, and which were under way at a time; pure.
+// The plan of faults, and which faults were in progress at a time; pure.
 import type { Database } from '../../test/support/database/mariadb.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Gateway } from '../../test/support/gateway.ts';
@@ -8,11 +8,11 @@ import { readMetric } from '../../test/support/scrape.ts';
 /** Faults of a worker: killed, stopped. Faults of the database: restarted, crashed. Reopening the log is no fault. */
 export type FaultKind = 'kill' | 'stop' | 'restart' | 'crash' | 'reopen';
 
-/** A fault that is to come. */
+/** A planned fault. */
 export type Planned = { readonly atMs: number; readonly kind: FaultKind };
 
 const longestRoundMs = 75_000;
-/** A stopped worker is noticed after ten seconds and replaced: a shorter round has none. */
+/** The supervisor replaces a stopped worker after ten seconds, so a shorter round stops none. */
 const leastForStopMs = 40_000;
 
 /**
@@ -38,12 +38,12 @@ export function planFaults(runMs: number): readonly Planned[] {
 
 type Span = { readonly kind: FaultKind; readonly fromMs: number; toMs: number };
 
-/** After a fault the pools open their connections again: so long nothing is measured. */
+/** After a fault the pools open their connections again. Nothing is measured during this time. */
 const settleMs = 4_000;
-/** What a client sees of a worker's end may be read a moment later; a pool waits up to a second before it connects again. */
+/** A client may read of a worker's end a moment later. A pool waits up to a second before it connects again. */
 const echoMs = { worker: 500, database: 2_000 } as const;
 
-/** The faults that have been, and the one under way. */
+/** The past faults, and the one in progress. */
 export class FaultLog {
   readonly #spans: Span[] = [];
 
@@ -56,7 +56,7 @@ export class FaultLog {
     };
   }
 
-  /** What may have gone wrong with something that lasted so long. */
+  /** The faults that may have harmed something that lasted from then to then. */
   excusesFor(fromMs: number, toMs: number): { worker: boolean; database: boolean } {
     const under = (lateMs: number, ...kinds: readonly FaultKind[]) =>
       this.#spans.some(

@@ -15,7 +15,7 @@ export const requestPromises = {
   status: 'a fault explains every status, error and cut',
 } as const;
 
-/** What the request counts as, what the client learned of a write, and the broken promise, if any. */
+/** How the request is counted, what the client learned about a write, and the broken promise, if any. */
 export type Judgement = {
   readonly outcome: string;
   readonly told: Told;

@@ -4,15 +4,15 @@ import { keyedPromises } from '../../test/support/histories/keyed-judge.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const clients = 32;
-/** Of so many batches, one kill of a worker, one cut of all connections, one answer to COMMIT that never comes. */
+/** The number of batches for each kill of a worker, each cut of all connections, and each lost reply to COMMIT. */
 const batchesPerKill = 200;
 const batchesPerCut = 250;
 const batchesPerDrop = 500;
-/** A run that takes longer fails, and says where each client stands. */
+/** A run that takes longer fails, and prints the state of each client. */
 const mostMsPerBatch = 90;
 const aroundMs = 4 * 60_000;
 
-/** Runs so many batches; resolves to the verdicts. The seed decides what is asked, and how often what goes wrong. */
+/** Runs this many batches. Resolves to the verdicts. The seed decides the requests, and how often each fault happens. */
 export async function runKeys(
   { batches, seed }: { readonly batches: number; readonly seed: number },
   say: (line: string) => void,

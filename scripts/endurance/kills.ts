@@ -29,7 +29,7 @@ const closers = 8;
 const restMs = 3;
 const boundMs = 1_000;
 
-/** Runs for so many seconds; resolves to the verdicts. */
+/** Runs for this many seconds. Resolves to the verdicts. */
 export async function runKills(seconds: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 4 } });
@@ -77,7 +77,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
       }
       for (const counter of await scrapes.scrape(gateway))
         findings.breach(promises.counters, counter);
-      // On a busy machine a boot may take longer than a second. With both workers dead, none would serve.
+      // On a busy machine a start may take longer than a second. If both workers were dead, none would serve.
       const both = async () => (await readMetric(gateway, 'dbhttpd_worker_up')) === 2;
       await eventually('both listen', both, { everyMs: 50 });
       await pause(Math.max(0, fromMs + 1_000 - performance.now()));
@@ -104,7 +104,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
   return findings.verdicts();
 }
 
-/** Kills the worker that has lived longest, and takes down which clients it held in its last moment. */
+/** Kills the oldest worker, and records the clients that it served in its last moment. */
 function killOldest(gateway: Gateway, struck: Set<number>): number {
   const [victim] = gateway.workers();
   if (victim === undefined) throw new Error('there is no worker to kill');

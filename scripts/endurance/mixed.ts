@@ -27,7 +27,7 @@ const promises = {
 
 const scrapesAtFirst = 2_500;
 
-/** Runs for so many minutes; resolves to the verdicts. `say` is called with lines of progress. */
+/** Runs for this many minutes. Resolves to the verdicts. Calls `say` with lines of progress. */
 export async function runMixed(minutes: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 8 } });

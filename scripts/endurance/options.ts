@@ -116,7 +116,7 @@ function readOrder(
   }
 }
 
-/** Reads argv (without node and script). Null: the help text is wanted. @throws Fault, or as parseArgs does */
+/** Reads argv (without node and script). Null: print the help text. @throws Fault, or as parseArgs does */
 export function parseOrder(argv: readonly string[]): Order | null {
   const { values, positionals } = parseArgs({
     args: [...argv],

@@ -3,7 +3,7 @@ import type { Write } from '../../test/support/histories/failover-writes.ts';
 import type { Breach } from '../../test/support/histories/judging.ts';
 import { describe, isSuccess, type Told } from '../../test/support/histories/told.ts';
 
-/** What a gateway keeps while links are cut, servers change their roles, and workers are killed. */
+/** The promises that a gateway keeps while links are cut, servers change their roles, and workers are killed. */
 export const partitionPromises = {
   kept: 'a write that was acknowledged is on the primary at the end',
   once: 'no write is there twice',
@@ -29,14 +29,14 @@ export type WrittenRow = { readonly id: number; readonly serverId: number; reado
 /** A time in which nothing is wrong, as performance.now() has it. */
 export type Quiet = { readonly fromMs: number; readonly toMs: number };
 
-/** What there is to judge. */
+/** The findings of a run. */
 export type PartitionFound = {
   readonly writes: readonly Write[];
   readonly reigns: readonly Reign[];
   readonly quiets: readonly Quiet[];
   /** Rows on the primary at the end. */
   readonly rows: readonly WrittenRow[];
-  /** Rows that another server held alone when the operator looked at it. */
+  /** Rows that another server alone held when the operator looked at it. */
   readonly strays: readonly WrittenRow[];
   /** Ids of the replies that are kept with keys on the primary at the end. */
   readonly keys: readonly number[];
@@ -83,7 +83,7 @@ type There = {
   readonly count: number;
   readonly kept: number;
   readonly isStray: boolean;
-  /** Whether it is also on a server that was not the primary when it wrote the row. */
+  /** Whether a server that was not the primary when it wrote the row also has it. */
   readonly isErrant: boolean;
 };
 

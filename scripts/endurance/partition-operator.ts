@@ -6,7 +6,7 @@ import { signal } from '../../test/support/processes.ts';
 import { pick } from '../../test/support/random.ts';
 import type { PartitionWorld } from './partition-world.ts';
 
-/** What the operator does in one round. */
+/** The strikes of the operator, one in each round. */
 const partitionStrikes = [
   'fail over',
   'switch over',
@@ -23,7 +23,7 @@ const betweenKillsMs = [1_500, 5_000] as const;
 const cutMs = [500, 5_000] as const;
 const betweenCutsMs = [200, 2_000] as const;
 
-/** Before some kills the replicas get nothing for a while, so the primary has rows whose clients get no reply. */
+/** Before this share of the kills, the replicas receive nothing for a while, so the primary has rows whose clients get no reply. */
 const unheardShare = 0.4;
 const unheardMs = 300;
 const failOverShare = 0.3;
@@ -36,7 +36,7 @@ export function drawStrike(random: () => number): PartitionStrike {
   return random() < failOverShare ? 'fail over' : pick(random, partitionStrikes);
 }
 
-/** Makes one strike; resolves when every server is in its place again. `note` gets each step. */
+/** Makes one strike. Resolves when every server is in its place again. Calls `note` with each step. */
 export async function strike(
   world: PartitionWorld,
   how: PartitionStrike,
@@ -205,7 +205,7 @@ function cutOne({ link }: ReplicationServer, isSilent: boolean): () => void {
   return () => link.refuse(false);
 }
 
-/** Kills a worker now and then, until `isOver`; the next one has only what the gateway remembers. */
+/** Kills a worker now and then, until `isOver`. The next worker knows only what the gateway remembers. */
 export async function killWorkers(
   world: PartitionWorld,
   random: () => number,
@@ -221,7 +221,7 @@ export async function killWorkers(
   return kills;
 }
 
-/** None while the gateway is restarted. */
+/** No worker while the gateway restarts. */
 function findWorker(world: PartitionWorld, random: () => number): number | null {
   try {
     return pick(random, world.workers());

@@ -21,7 +21,7 @@ import type { Reign, WrittenRow } from './partition-judge.ts';
 
 const workers = 2;
 
-/** Servers and gateway. Whoever opened it must stop it. */
+/** Servers and gateway. The caller must stop them. */
 export class PartitionWorld {
   readonly set: ReplicatedSet;
   readonly gateway: Ask;
@@ -56,7 +56,7 @@ export class PartitionWorld {
     return this.#daemon.readLog();
   }
 
-  /** Starts the gateway at its address. A start whose workers are all killed gives up, and an operator starts it again. */
+  /** Starts the gateway at its address. If all workers of a start are killed, the gateway gives up, and the operator starts it again. */
   async startGateway(triesLeft = 3): Promise<void> {
     const { status, stderr } = await this.#daemon.start();
     if (status === 0) return;
@@ -72,7 +72,7 @@ export class PartitionWorld {
     for (const pid of pids) await gone(pid, 45_000);
   }
 
-  /** Whether every worker uses the true primary, and both replicas. */
+  /** Resolves to whether every worker uses the true primary and both replicas. */
   async isInPlace(): Promise<boolean> {
     const { host, port } = this.set.primary();
     const [primary, replicas] = await Promise.all([
@@ -85,7 +85,7 @@ export class PartitionWorld {
     return primary === workers && replicas === 2 * workers;
   }
 
-  /** The roles and their reasons, as /readyz tells them. */
+  /** The roles and their reasons, from /readyz. */
   async describeReadiness(): Promise<string> {
     const { text } = await this.gateway.get('/readyz');
     return text;
@@ -98,7 +98,7 @@ export class PartitionWorld {
     if (status !== 0) throw new Error(`--primary: exit ${status}\n${stderr}`);
   }
 
-  /** How often the gateway has looked at a server since it had sent so many statements. */
+  /** The number of probes of a server, since the gateway had sent this many statements. */
   looksSince({ link }: ReplicationServer, sent: number): number {
     return link.statements.slice(sent).filter((text) => /@@\S*\bread_only/i.test(text)).length;
   }
@@ -113,7 +113,7 @@ export class PartitionWorld {
     }));
   }
 
-  /** Keys on the primary whose row was committed before its reply was stored, in words. */
+  /** Keys on the primary whose rows were committed before their replies were stored, as text. */
   async keysWithoutReply(): Promise<readonly string[]> {
     const rows = await this.set
       .primary()
@@ -122,8 +122,8 @@ export class PartitionWorld {
   }
 
   /**
-   * Has a former primary follow the primary again. If it holds rows that the primary lacks, they are noted first, and it is rebuilt: it
-   * gets all rows from the primary, while no client reaches it.
+   * Makes a former primary follow the primary again. If it holds rows that the primary lacks, it is rebuilt: the rows are recorded, and it
+   * gets all rows from the primary while no client reaches it.
    */
   async rejoin(server: ReplicationServer): Promise<'repointed' | 'rebuilt'> {
     const primary = this.set.primary();
@@ -152,7 +152,7 @@ export class PartitionWorld {
   }
 }
 
-/** The same row on two servers. A key whose first row was lost may have another one. */
+/** A name for a row, the same on two servers. If the first row of a key was lost, the key may have another one. */
 function keyOf({ id, serverId, atMs }: WrittenRow): string {
   return `${id} ${serverId} ${atMs}`;
 }

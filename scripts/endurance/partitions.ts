@@ -1,5 +1,5 @@
-// Three servers and a gateway whose links are cut, while an operator fails over and workers are killed: nothing is lost, nothing is written twice,
-// and only the primary is written to.
+// Three servers and a gateway with broken links, while an operator fails over and workers are killed: nothing is lost, nothing is written
+// twice, and only the primary is written to.
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Actor, type Crew, makeHistory, several } from '../../test/support/histories/crew.ts';
@@ -20,16 +20,16 @@ import { openPartitionWorld, type PartitionWorld } from './partition-world.ts';
 const clients = 8;
 /** A client rests between two writes: servers that are rebuilt get all rows again. */
 const restMs = 20;
-/** A gateway that does not serve all servers by then refuses for good, and the operator names the primary. */
+/** If a gateway does not serve all servers by then, it refuses for good, and the operator names the primary. */
 const patienceMs = 20_000;
 const quietMs = 1_500;
 const quietWrites = 20;
-/** Of the gateway's log, at the end of a run that broke a promise. */
+/** Lines of the gateway's log that are printed if the run broke a promise. */
 const shownLines = 300;
 /** The last keyed batch may be repeated for a minute and a half, and the start takes a while. */
 const aroundMs = 4 * 60_000;
 
-/** Runs for so many minutes; resolves to the verdicts. The seed decides what happens; when exactly, the machine. */
+/** Runs for this many minutes. Resolves to the verdicts. The seed decides the events; the machine decides their exact times. */
 export async function runPartitions(
   { minutes, seed }: { readonly minutes: number; readonly seed: number },
   say: (line: string) => void,
@@ -98,7 +98,7 @@ class Run {
     }
   }
 
-  /** Rounds: a strike while links are cut and workers are killed, then peace, in which all must be well again. */
+  /** Rounds: a strike while links are cut and workers are killed, then a time of peace, in which everything must recover. */
   async #operate({ random, note }: Actor, endsAt: number): Promise<void> {
     try {
       await this.#settle(note);
@@ -121,7 +121,7 @@ class Run {
     }
   }
 
-  /** Waits until the gateway uses all servers again, or names the primary; then nothing may fail for a while. */
+  /** Waits until the gateway uses all servers again, or names the primary. After that nothing may fail for a while. */
   async #settle(note: (step: string) => void): Promise<void> {
     note('waits until the gateway uses all servers');
     await this.#world.set.waitForCatchUp();

@@ -1,14 +1,14 @@
-// What is asked of the gateway, each with an id of its own that its answer must carry; pure.
+// The requests of a run. Each has an id, which its answer must carry. Pure.
 import type { Document } from '../../test/support/db-results.ts';
 
-/** A request and what a good answer to it is. */
+/** A request and its right answer. */
 export type Question = {
   readonly name: string;
   readonly request: object;
-  /** What is wanted: an answer, or 504 because the statement lasts longer than its deadline. */
+  /** The right end: an answer, or 504 because the statement lasts longer than its deadline. */
   readonly wants: 'answer' | 'deadline';
   readonly isRight: (document: Document) => boolean;
-  /** The row that a single INSERT writes, and whether its transaction is left open, so that it must not stay. */
+  /** The row that a single INSERT writes. `nothing-lasting`: its transaction is left open, so the row must not remain. */
   readonly writes: 'row' | 'nothing-lasting' | null;
 };
 
@@ -48,7 +48,7 @@ export function insert(id: number): Question {
   return { name: 'insert', request: { SQL }, wants: 'answer', isRight, writes: 'row' };
 }
 
-/** A transaction that its request leaves open: what it did must not stay. */
+/** A transaction that its request leaves open: its changes must not remain. */
 export function leave(id: number): Question {
   const isRight = ({ RESULT }: Document) => Array.isArray(RESULT) && RESULT.length === 2;
   const begin = id % 2 === 0 ? 'begin' : 'set autocommit = 0';

@@ -32,11 +32,11 @@ const closers = 4;
 /** These have a statement in flight at almost every kill. */
 const lingerers = 8;
 const restMs = 5;
-/** How long each instance serves before it is killed. */
+/** The time that each instance serves before it is killed. */
 const serviceMs = 300;
 const progressCycles = 10;
 
-/** Runs so many cycles; resolves to the verdicts. */
+/** Runs this many cycles. Resolves to the verdicts. */
 export async function runRestarts(cycles: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
   const port = await freePort();
@@ -68,7 +68,7 @@ export async function runRestarts(cycles: number, say: (line: string) => void): 
         if (question.writes === 'row') history.set(id, 'unknown');
         if (ending.received > 0) findings.breach(promises.read, ending.detail);
       } else {
-        // Told to stop, it may answer 503 stopping: that is an answer.
+        // A stopping gateway may answer 503 `stopping`, which is an answer.
         const { outcome, told, breach } = judgeEnding(question, ending, {
           worker: false,
           database: ending.status === 503,
@@ -113,7 +113,7 @@ export async function runRestarts(cycles: number, say: (line: string) => void): 
   return findings.verdicts();
 }
 
-/** One cycle, with a request whose first half is read before the kill and whose second half follows it. */
+/** One cycle with a request in two halves: the gateway reads the first before the kill, the second follows it. */
 async function restartOver(
   daemon: Daemon,
   port: number,

@@ -1,4 +1,4 @@
-// slowhttptest against the real daemon with its real timeouts: its connections are let go in time, others notice nothing.
+// slowhttptest against the real daemon with its real timeouts: the gateway closes the slow connections in time, and others notice nothing.
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
@@ -16,7 +16,7 @@ const promises = {
   left: 'nothing is left after the stop',
 } as const;
 
-/** A way of being slow. `boundS`: the gateway's own limit, and what it needs to notice. */
+/** A way of being slow. `boundS`: the gateway's limit, and its time to notice. */
 type Attack = {
   readonly name: string;
   readonly connections: number;
@@ -43,7 +43,7 @@ const attacks: readonly Attack[] = [
     path: '/db',
     boundS: 60 + 2,
   },
-  // The kernel takes such a reply at once: what the gateway holds is an idle connection.
+  // The kernel takes such a reply at once, so the gateway holds an idle connection.
   {
     name: 'reading (-X) of short replies',
     connections: 500,
@@ -51,7 +51,7 @@ const attacks: readonly Attack[] = [
     path: query("select repeat('x', 60000)"),
     boundS: keepaliveS + 2,
   },
-  // Fewer than the pools have connections: each holds one for as long as it is read.
+  // Fewer readers than the pools have connections: each reader holds one connection as long as it reads.
   {
     name: 'reading (-X) of long replies',
     connections: 15,
@@ -63,7 +63,7 @@ const attacks: readonly Attack[] = [
 
 const others = 8;
 const restMs = 20;
-/** For the tool to connect them all, and for this machine. */
+/** Time for the tool to connect, and for a slow machine. */
 const spareS = 5;
 
 /** Makes one attack after the other; resolves to the verdicts. Takes two to three minutes. */
@@ -107,7 +107,7 @@ export async function runSlow(say: (line: string) => void): Promise<Verdict[]> {
   return findings.verdicts();
 }
 
-/** Runs the tool until the gateway has let all of its connections go, or should have. */
+/** Runs the tool until the gateway has closed all of its connections, or should have. */
 async function attack({ connections, args, path, boundS }: Attack, { url, port }: Gateway) {
   const size = ['-c', String(connections), '-r', '500', '-l', String(boundS + 4 * spareS)];
   const tool = spawn('slowhttptest', [...args, ...size, '-u', `${url}${path}`], {
@@ -118,7 +118,7 @@ async function attack({ connections, args, path, boundS }: Attack, { url, port }
   });
   const fromMs = performance.now();
   const secondsPassed = () => (performance.now() - fromMs) / 1000;
-  // What the gateway has closed is the kernel's, without inode, though the client has not read all of it yet.
+  // A socket that the gateway has closed belongs to the kernel and has no inode, though the client has not read all of it yet.
   const held = () => serverSockets(port).filter(({ inode }) => inode !== '0').length - others;
   let mostHeld = 0;
   while (secondsPassed() < boundS + 3 * spareS) {

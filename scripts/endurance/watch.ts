@@ -9,7 +9,7 @@ import { mean, median } from '../support/statistics.ts';
 import { judgeFlat, judgeQuick, type Verdict } from '../support/verdicts.ts';
 import { countConnections } from './world.ts';
 
-/** What a gateway holds at a moment; null where it could not be read, because of a fault. */
+/** The processes and connections of a gateway at one moment; null if it could not be read because of a fault. */
 export type Holding = {
   readonly supervisorFds: number | null;
   readonly workerFds: number | null;
@@ -53,12 +53,12 @@ export async function readHolding(
   };
 }
 
-/** Scrapes that are compared, each with the one before. */
+/** Scrapes, each of which is compared with the one before. */
 export class Scrapes {
   readonly timesMs: number[] = [];
   #last: Samples = new Map();
 
-  /** Resolves to the counters that fell since the scrape before. Rejects when there is no answer. */
+  /** Resolves to the counters that fell since the scrape before. Rejects if there is no answer. */
   async scrape(gateway: Gateway): Promise<readonly string[]> {
     const from = performance.now();
     const { status, text } = await gateway.get('/metrics', { timeoutMs: 10_000 });
@@ -71,7 +71,7 @@ export class Scrapes {
   }
 }
 
-/** What is watched, until when. `veteran`: the worker that is never struck. */
+/** The watched gateway and the end of the watch. `veteran`: the worker that is never struck. */
 export type Watched = {
   readonly gateway: Gateway;
   readonly database: Database;
@@ -80,16 +80,16 @@ export type Watched = {
   readonly endsAt: number;
 };
 
-/** Where it is reported. */
+/** The receiver of reports. */
 export type Watcher = {
   readonly counterFell: (counter: string) => void;
   readonly noAnswer: (reason: string, fromMs: number) => void;
-  /** Whether no fault was under way since then. */
+  /** Whether no fault was in progress since then. */
   readonly isQuiet: (fromMs: number) => boolean;
   readonly progress: (holding: string) => void;
 };
 
-/** All looks of a run. */
+/** All readings of a run. */
 export type Seen = {
   readonly looks: readonly { atMs: number; quiet: boolean; holding: Holding }[];
   readonly scrapeTimesMs: readonly number[];
@@ -101,7 +101,7 @@ const scrapeBoundMs = 1_000;
 const lateShare = 0.01;
 const flatShare = 0.05;
 
-/** Looks every second until the end. */
+/** Reads every second until the end. */
 export async function watch(watched: Watched, watcher: Watcher): Promise<Seen> {
   const { gateway, database, veteran, startedAt, endsAt } = watched;
   const scrapes = new Scrapes();
@@ -131,7 +131,7 @@ function describe(holding: Holding): string {
   return `${supervisorFds} and ${workerFds} descriptors, ${memory}, ${connections} connections`;
 }
 
-/** Were scrapes in time, and is everything as large at the end as it was? */
+/** Judges whether scrapes were in time, and whether everything was as large at the end as in the beginning. */
 export function judgeWatch({ looks, scrapeTimesMs }: Seen, runMs: number): Verdict[] {
   const measures: readonly (readonly [
     string,

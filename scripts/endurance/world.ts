@@ -1,17 +1,17 @@
-// What every run takes place in: a private MariaDB with tables, and where to look for what is left at the end.
+// The surroundings of every run: a private MariaDB with tables, and checks for leftovers at the end.
 import { existsSync } from 'node:fs';
 import { type Database, startDatabase } from '../../test/support/database/mariadb.ts';
 import { gone, isAlive, signal } from '../../test/support/processes.ts';
 import { tables } from './questions.ts';
 
-/** Starts a server of the run's own, with its tables. The caller must stop it. */
+/** Starts a private server with the run's tables. The caller must stop it. */
 export async function openDatabase(): Promise<Database> {
   const database = await startDatabase({ own: true });
   await database.query(tables);
   return database;
 }
 
-/** How many connections there are to the run's database, beside this question's own. */
+/** Counts the connections to the run's database, except the one that counts. */
 export async function countConnections(database: Database): Promise<number> {
   const [row] = await database.query(
     `select count(*) as n from information_schema.processlist
@@ -26,14 +26,14 @@ export async function countWritten(database: Database): Promise<ReadonlyMap<numb
   return new Map(rows.map(({ id, n }) => [Number(id), Number(n)]));
 }
 
-/** What is known of a gateway that runs. */
+/** A running gateway. */
 export type Running = {
   readonly pid: number;
   readonly workers: () => readonly number[];
   readonly pidfile: string;
 };
 
-/** Stops a gateway as an operator does; what is left then, in words. */
+/** Stops a gateway as an operator does. Resolves to what is left then, as text. */
 export async function stopAndLook(gateway: Running, database: Database): Promise<string[]> {
   const processes = [gateway.pid, ...gateway.workers()];
   signal(gateway.pid, 'SIGTERM');

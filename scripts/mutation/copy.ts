@@ -1,9 +1,9 @@
-// A copy of the checkout in which sources may be changed: built, and thrown away with the run's directory.
+// A copy of the checkout in which sources may be changed: it is built, and removed with the run's directory.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What tests and build read. */
+/** The files that tests and build read. */
 const copied = [
   'deploy',
   'dist',
@@ -22,7 +22,7 @@ const copied = [
 export type Copy = {
   readonly directory: string;
   readonly read: (file: string) => string;
-  /** Writes a source and builds it. Rejects with what the compiler said. */
+  /** Writes a source and builds it. Rejects with the compiler's output. */
   readonly write: (file: string, source: string) => Promise<void>;
 };
 
@@ -44,8 +44,8 @@ export function createCopy(checkout: string, directory: string): Copy {
 }
 
 /**
- * Compiles one source by itself, as fast as can be: the rest is built. Types are not looked at: a fault may leave a name unused, and it is
- * for the tests to notice it.
+ * Compiles one source alone, to be fast: the rest is built already. It does not check types. A fault may leave a name unused, and the tests
+ * must notice the fault.
  */
 function build(directory: string, file: string): Promise<void> {
   const project = join(directory, 'tsconfig.mutated.json');

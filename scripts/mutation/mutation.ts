@@ -2,20 +2,20 @@
 
 /** A fault. */
 export type Mutation = {
-  /** Short, of small letters; words of the command line choose by it. */
+  /** Short, in small letters. Words of the command line choose by it. */
   readonly name: string;
-  /** What the gateway promises and does not keep any more. */
+  /** The promise that the fault breaks. */
   readonly promise: string;
   /** The source, from the root of the repository. */
   readonly file: string;
-  /** The text that changes: it stands in the source exactly once. */
+  /** The text that changes. It occurs exactly once in the source. */
   readonly before: string;
   readonly after: string;
   /** Test files, from the root of the repository, at least one of which must fail. */
   readonly tests: readonly string[];
 };
 
-/** The source with the fault in it; null: the text is not there, or more than once. */
+/** The source with the fault in it; null if the text does not occur, or occurs more than once. */
 export function mutate(source: string, { before, after }: Mutation): string | null {
   const [head, tail, further] = source.split(before);
   return head === undefined || tail === undefined || further !== undefined
@@ -23,7 +23,7 @@ export function mutate(source: string, { before, after }: Mutation): string | nu
     : `${head}${after}${tail}`;
 }
 
-/** Those whose name or file contains one of the words; all without words. */
+/** The mutations whose name or file contains one of the words; all of them if there are no words. */
 export function select(
   mutations: readonly Mutation[],
   words: readonly string[],

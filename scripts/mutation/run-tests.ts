@@ -2,11 +2,11 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-/** A fault may make a test wait for what never comes. */
+/** A fault may make a test wait for something that never comes. */
 const fileTimeoutMs = 180_000;
 const failedTest = /^\s*not ok \d+ - (.*)$/m;
 
-/** Which test failed, as `file: title`; null: all passed. */
+/** The failed test, as `file: title`; null: all passed. */
 export async function findFailure(
   directory: string,
   tests: readonly string[],
@@ -18,7 +18,7 @@ export async function findFailure(
   return null;
 }
 
-/** The title of the first test that failed; null: none did. */
+/** The title of the first failed test; null: none failed. */
 function runFile(directory: string, file: string): Promise<string | null> {
   const compiled = join('dist', file.replace(/\.ts$/, '.js'));
   const options = ['--test', `--test-timeout=${fileTimeoutMs}`, '--test-reporter=tap'];

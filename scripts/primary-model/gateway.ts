@@ -1,4 +1,4 @@
-// The model's gateway: what it sees of a world, and what the product's own rules decide from that and its memory.
+// The model's gateway: its view of a world, and what the product's rules decide from that view and its memory.
 
 import { judge } from '../../src/shared/servers/judge.ts';
 import type { Position } from '../../src/shared/servers/position.ts';
@@ -19,7 +19,7 @@ import {
 export type Decision = {
   /** The server that takes writes; -1: none. */
   readonly primary: number;
-  /** Why none does. */
+  /** The reason why no server takes writes. */
   readonly reason: string;
   /** The memory after it. */
   readonly memory: number;
@@ -57,7 +57,7 @@ export class ModelGateway {
   }
 
   /**
-   * What is seen and remembered: the gateway decides alike wherever this is the same.
+   * The view and the memory as text: the gateway decides alike wherever this text is the same.
    * @param order which server is named first, second and third: B and C may change places
    */
   sight(world: World, order: readonly number[]): string {

@@ -61,7 +61,7 @@ export function explore(
     if (decision !== null) note(sights, gateway, decision, world, path);
     const decided = decision === null ? world : { ...world, memory: decision.memory };
     if (!seen.add(canonical(gateway, decided))) return null;
-    // What follows a wrong write is wrong as well.
+    // Everything that follows a wrong write is wrong as well.
     const primary = decision?.primary ?? -1;
     return primary >= 0 && primary !== world.truth ? null : { world: decided, path };
   };
@@ -171,7 +171,7 @@ class Hashes {
   size = 0;
   #slots = new Float64Array(1 << 20);
 
-  /** Whether it is new. */
+  /** Adds a text. Returns whether it is new. */
   add(text: string): boolean {
     if (this.size * 2 > this.#slots.length) this.#grow();
     return this.#put(hash(text));

@@ -8,7 +8,7 @@ export const places: readonly number[] = [0, 1, 2];
 export const mirrored: readonly number[] = [0, 2, 1];
 
 /**
- * What a server holds: for each server that writes, a mask of its transactions. Server i has the bits from i * transactionBits on; bit 0 of
+ * The transactions that a server holds: a mask for each server that writes. Server i has the bits from i * transactionBits on; bit 0 of
  * these is its first transaction.
  */
 export const transactionBits = 6;
@@ -17,16 +17,16 @@ export const transactionBits = 6;
 export type ModelServer = {
   readonly isUp: boolean;
   readonly isReadOnly: boolean;
-  /** Whether the gateway cannot reach it. */
+  /** The gateway cannot reach it. */
   readonly isCut: boolean;
   /** The server that it follows; -1: none. */
   readonly source: number;
-  /** How often it was started. */
+  /** The number of its starts. */
   readonly run: number;
   readonly holds: number;
 };
 
-/** How often each event may still happen. */
+/** The number of times that each event may still happen. */
 export type Budget = {
   readonly crash: number;
   readonly promote: number;
@@ -57,10 +57,10 @@ export type World = {
   readonly servers: readonly ModelServer[];
   /** The server that its operator has made the primary. */
   readonly truth: number;
-  /** How many transactions each server has written. */
+  /** The number of transactions that each server has written. */
   readonly written: readonly number[];
   readonly isGatewayOn: boolean;
-  /** What the gateway remembers, by its number in the list of memories; 0: nothing. */
+  /** The gateway's memory, by its number in the list of memories; 0: nothing. */
   readonly memory: number;
   readonly budget: Budget;
 };
@@ -111,7 +111,7 @@ function addPrimarySteps(world: World, add: Add): void {
   }
 }
 
-/** What may happen to any server. */
+/** Adds the events that may happen to any server. */
 function addServerSteps(world: World, at: number, add: Add): void {
   const { budget } = world;
   const server = serverAt(world, at);
@@ -130,7 +130,7 @@ function addServerSteps(world: World, at: number, add: Add): void {
   else if (budget.cut > 0) add(`cut ${name}`, spend(change(world, at, { isCut: true }), 'cut'));
 }
 
-/** What an operator, or a mistake, may do with a running server that is not the primary. */
+/** Adds what an operator, or a mistake, may do with a running server that is not the primary. */
 function addReplicaSteps(world: World, at: number, add: Add): void {
   const { truth, budget } = world;
   const server = serverAt(world, at);
@@ -218,13 +218,16 @@ function lastOwn(world: World, at: number): number {
   return 0;
 }
 
-/** What a server holds of each server's transactions, in this order. */
+/** The transactions of each server that a server holds, in this order. */
 export function heldIn(holds: number, order: readonly number[]): readonly number[] {
   const ofOne = (1 << transactionBits) - 1;
   return order.map((place) => (holds >> (place * transactionBits)) & ofOne);
 }
 
-/** Whether all is as an operator would have it: the primary takes writes, all running servers follow it, and the gateway reaches them. */
+/**
+ * Tells whether everything is as an operator would have it: the primary takes writes, all running servers follow it, and the gateway
+ * reaches them.
+ */
 export function isSane({ servers, truth }: World): boolean {
   return servers.every((server, at) => {
     if (server.isCut) return false;

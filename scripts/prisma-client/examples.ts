@@ -1,5 +1,4 @@
-// The examples of docs/guides/drivers.md that want a generated client: as they stand there, with what they print.
-// Must not know what they do.
+// The examples of docs/guides/drivers.md that need a generated client, and what they print.
 import { readFileSync } from 'node:fs';
 import { findBlocks } from '../../test/support/pages/page-blocks.ts';
 
@@ -10,11 +9,11 @@ export type PageExamples = {
   readonly programs: readonly { readonly text: string; readonly printed: unknown }[];
 };
 
-/** What the page calls the gateway. */
+/** The address of the gateway on the page. */
 export const pageAddress = '127.0.0.1:9090';
 export const pageToken = 'a-long-random-text';
 
-/** Reads the page. Throws where it has no schema, no table, or a program without what it prints. */
+/** Reads the page. Throws if it has no schema, no table, or a program without its output. */
 export function readPageExamples(): PageExamples {
   const blocks = findBlocks(readFileSync('docs/guides/drivers.md', 'utf8'));
   const textOf = (language: string) => {

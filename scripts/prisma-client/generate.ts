@@ -1,15 +1,14 @@
-// A directory with a generated client, and what uses it, compiled against the client's own types.
-// Must not know what is asked of the client.
+// A directory with a generated client and the programs that use it, compiled against the client's types.
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { run } from '../compatibility/commands.ts';
 
-/** What prisma would load from the network before it generates anything, and does not start then. */
+/** Without this, prisma would download an engine before it generates anything, although it does not start the engine then. */
 const noEngine = { PRISMA_SCHEMA_ENGINE_BINARY: '/bin/true', CHECKPOINT_DISABLE: '1' };
 
 /**
- * Makes the directory, generates the client that `schema` describes, and compiles it with the sources to `out/` in it.
- * Resolves to that folder. Rejects with what prisma or the compiler said.
+ * Makes the directory, generates the client that `schema` describes, and compiles it with the sources to `out/` in it. Resolves to that
+ * folder. Rejects with the output of prisma or the compiler.
  * @param packages the node_modules that has prisma
  * @param sources TypeScript to be copied into the directory's root
  */
@@ -36,7 +35,7 @@ export async function generateClient(wish: {
   return path('out');
 }
 
-/** The tree's own, for files that lie outside of it. */
+/** The repository's options, for files outside of it. */
 function compilerOptions(): object {
   return {
     extends: resolve('tsconfig.json'),

@@ -1,12 +1,11 @@
-// Prisma from npm, in the versions of the lock file beside this, in a cache outside of the tree.
-// Must not know what is done with it.
+// Prisma from npm, in the versions of the lock file in this folder, in a cache outside of the repository.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../compatibility/commands.ts';
 
 const wanted = 'scripts/prisma-client';
-/** None of them runs a script of its own: they would load engines that the client does without. */
+/** The packages' install scripts do not run: they would download engines that the client does not use. */
 const npmArguments = [
   'ci',
   '--ignore-scripts',
@@ -16,7 +15,7 @@ const npmArguments = [
   '--no-fund',
 ];
 
-/** Where Prisma is installed to, by DBHTTPD_PRISMA_DIR and XDG_CACHE_HOME. */
+/** The folder that Prisma is installed into, from DBHTTPD_PRISMA_DIR and XDG_CACHE_HOME. */
 function chooseCache(env: NodeJS.ProcessEnv): string {
   return (
     env.DBHTTPD_PRISMA_DIR ||
@@ -24,7 +23,7 @@ function chooseCache(env: NodeJS.ProcessEnv): string {
   );
 }
 
-/** The folder of packages; installs them where they are missing, or are others. Rejects with what npm said. */
+/** The folder of packages. Installs them if they are missing or of other versions. Rejects with npm's output. */
 export async function installPrisma(say: (line: string) => void): Promise<string> {
   const cache = chooseCache(process.env);
   const packages = join(cache, 'node_modules');
@@ -39,7 +38,7 @@ export async function installPrisma(say: (line: string) => void): Promise<string
   return packages;
 }
 
-/** npm writes the list of what it has installed at the very end. */
+/** npm writes the list of installed packages at the very end. */
 function isInstalled(cache: string, packages: string): boolean {
   if (!existsSync(join(packages, '.package-lock.json'))) return false;
   const read = (directory: string) => readFileSync(join(directory, 'package-lock.json'), 'utf8');

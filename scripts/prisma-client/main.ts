@@ -1,5 +1,4 @@
 // scripts/prisma, once everything is built: Prisma from npm, the clients generated, a database, three gateways, the checks.
-// Must not know what is checked.
 // Exit 0: all passed; 1: something failed, or could not be had; 64: command line; 130: stopped by a signal.
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -56,7 +55,7 @@ async function runChecks(directory: string, words: readonly string[]): Promise<n
   try {
     const database = own(await startDatabase());
     await database.query(readFileSync(join(sources, 'schema.sql'), 'utf8'));
-    // The page's tables stand beside the others on the same server.
+    // The page's tables are on the same server, in another database.
     Object.assign(process.env, describeServer(database));
     const pageDatabase = own(await startDatabase());
     await pageDatabase.query(page.table);
@@ -110,10 +109,10 @@ function serverUrl({ host, port, user, password, name }: Database): string {
   return url.href;
 }
 
-/** One file after the other: they share their tables. */
+/** Runs the files one after the other, because they share their tables. */
 function runNode(files: readonly string[], setting: object): Promise<number> {
   const options = ['--test-concurrency=1', `--test-timeout=${fileTimeoutMs}`];
-  // People at a terminal get Node's own.
+  // At a terminal, Node chooses its own reporter.
   if (!process.stdout.isTTY) {
     const reporter = new URL('../support/tap-reporter.js', import.meta.url).href;
     options.push(`--test-reporter=${reporter}`, '--test-reporter-destination=stdout');

@@ -1,5 +1,4 @@
 // The command line of scripts/prisma: arguments to words and a server, and the help text.
-// Must not know what is run.
 import { parseArgs } from 'node:util';
 import { type NoRun, readCommand } from '../support/command-line.ts';
 

@@ -1,12 +1,12 @@
-// Command lines of scripts: what the user got wrong becomes a fault, which is printed with the help text and ends with 64.
+// Command lines of scripts: a mistake of the user becomes a fault, which is printed with the help text and ends with 64.
 
-/** What a script exits with when its command line is wrong (sysexits.h). */
+/** The exit status for a wrong command line (sysexits.h). */
 const misuseStatus = 64;
 
-/** A wrong word of the user. */
+/** A mistake in the command line. */
 export class Fault extends Error {}
 
-/** A command line that asks for the help text, or is wrong. */
+/** A command line that is wrong, or that requests the help text. */
 export type NoRun =
   | { readonly kind: 'help' }
   | { readonly kind: 'fault'; readonly message: string };

@@ -1,4 +1,5 @@
-// A folder with all that nodes of Galera are run by: the server, the library that replicates, and programs that copy a node's data to another one.
+// A folder with all programs of Galera's nodes: the server, the library that replicates, and programs that copy a node's data to another
+// one.
 import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackPackages } from '../compatibility/servers.ts';
@@ -15,16 +16,16 @@ export type GaleraPrograms = {
 /** The release of Debian that has MariaDB 10.11 with Galera 4. */
 const suite = 'bookworm';
 const packages = ['mariadb-server', 'galera-4', 'rsync', 'lsof'];
-/** What the scripts run of the folder's own: by the folder's loader and libraries, as the server itself. */
+/** Programs of the folder that the scripts run, with the folder's loader and libraries, as the server itself. */
 const wrapped = ['rsync', 'my_print_defaults', 'lsof'];
 
-/** Makes sure that the folder is there, and opens it. Takes a minute the first time. Throws where the packages cannot be had. */
+/** Makes sure that the folder is there, and opens it. Takes a minute the first time. Throws if the packages cannot be had. */
 export async function installGalera(root: string): Promise<GaleraPrograms> {
   if (!existsSync(root)) {
     const unfinished = `${root}.unfinished`;
     mkdirSync(join(root, '..'), { recursive: true });
     await unpackPackages(suite, packages, unfinished);
-    // What is written into it names its place.
+    // The files that are written into it contain its path.
     renameSync(unfinished, root);
     wrapPrograms(root);
   }
@@ -34,7 +35,7 @@ export async function installGalera(root: string): Promise<GaleraPrograms> {
   return { server: openServerRoot(root), provider, path };
 }
 
-/** The server looks for them beside its scripts before it looks at PATH. */
+/** The server looks for them beside its scripts before it uses PATH. */
 function wrapPrograms(root: string): void {
   const [loader = '', ...libraries] = openServerRoot(root).command.slice(0, -1);
   const loaders = join(root, 'loaders');
@@ -42,7 +43,7 @@ function wrapPrograms(root: string): void {
   for (const name of wrapped) {
     const program = join(root, 'usr/bin', name);
     renameSync(program, `${program}.real`);
-    // The scripts look for a process by its name, which is that of the file that was begun with.
+    // The scripts find a process by its name, which is the name of the started file.
     symlinkSync(loader, join(loaders, name));
     const command = [join(loaders, name), ...libraries, `${program}.real`].join(' ');
     writeFileSync(program, `#!/bin/sh\n${prepare(name)}exec ${command} "$@"\n`, { mode: 0o755 });

@@ -17,7 +17,7 @@ export async function launchServer(server: {
   readonly files: ServerFiles;
   readonly port: number;
   readonly tied: boolean;
-  /** Where the server finds programs that it runs; this process's own PATH unless given. */
+  /** The PATH on which the server finds programs; this process's own by default. */
   readonly path?: string;
 }): Promise<ChildProcess> {
   const { files, port, tied, path = process.env.PATH } = server;
@@ -47,12 +47,12 @@ export async function launchServer(server: {
   }
 }
 
-/** Whether a child process is over. */
+/** Tells whether a child process has ended. */
 export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Whether both the socket and the port answer with a server's first packet. */
+/** Tells whether both the socket and the port answer with a server's first packet. */
 export async function greets(address: { port: number; socket: string }): Promise<boolean> {
   const answers = [{ port: address.port, host: '127.0.0.1' }, { path: address.socket }].map(
     (target) =>

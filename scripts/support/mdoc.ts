@@ -3,7 +3,7 @@
 /** One item of a `.Bl -tag` list: its term, as macros have it, and sentences below it. */
 export type Item = { readonly term: string; readonly sentences: readonly string[] };
 
-/** A tagged list. The terms stand in bold, as what is typed does. */
+/** A tagged list. Its terms are bold, like everything that is typed. */
 export function renderList(items: readonly Item[]): string {
   const lines = items.flatMap(({ term, sentences }) => [
     `.It Cm ${escapeText(term)}`,
@@ -12,7 +12,7 @@ export function renderList(items: readonly Item[]): string {
   return ['.Bl -tag -width Ds', ...lines, '.El'].join('\n');
 }
 
-/** A sentence, beginning with a capital, on lines of its own: code spans in bold, and nothing in it is a macro. */
+/** A sentence that begins with a capital, on separate lines: code spans are bold, and nothing in it is a macro. */
 function renderSentence(sentence: string): string {
   const text = sentence
     .replace(/^[a-z]/, (letter) => letter.toUpperCase())
@@ -43,7 +43,7 @@ function wrap(text: string): readonly string[] {
 /** Prose; `name()` is no function of C here, for which mandoc takes it. */
 const escapeText = (text: string): string => text.replaceAll('\\', '\\e').replaceAll('()', '(\\&)');
 
-/** What is typed must be printed as it is typed: roff makes typography of these elsewhere. */
+/** Typed text must be printed as it is typed. Elsewhere roff changes some characters. */
 const escapeCode = (text: string): string =>
   escapeText(text).replace(/['^~-]/g, (sign) => typed[sign] ?? sign);
 

@@ -1,4 +1,4 @@
-# What the tests need before they can begin: packages and a build.
+# The needs of the tests: packages and a build.
 # Sourced after prepare.sh, by the scripts that run the suite.
 
 prepare_tests() {

@@ -1,5 +1,5 @@
-# What demo, test and bench need before they can begin: tools, npm packages, apt packages, a build.
-# Sourced by them; must not know what they do then. Says what is missing where it may not install.
+# The needs of demo, test and bench: tools, npm packages, apt packages, a build. The scripts source this file.
+# It prints what is missing if it may not install.
 
 say() { printf '%s\n' "$*"; }
 fail() {
@@ -15,7 +15,7 @@ need_node() {
   command -v npm >/dev/null || fail 'npm is missing (it comes with Node.js)'
 }
 
-# npm warns of settings that it does not know in somebody's .npmrc: no concern of ours.
+# npm warns about unknown settings in the user's .npmrc, which does not matter here.
 run_npm() {
   { npm "$@" 2>&1 >&3 | grep -v 'Unknown \(user\|project\|env\|builtin\|global\) config' >&2; return "${PIPESTATUS[0]}"; } 3>&1
 }
@@ -81,7 +81,7 @@ prometheus_cache() {
   printf '%s' "${XDG_CACHE_HOME:-$HOME/.cache}/dbhttpd/prometheus"
 }
 
-# Unpacked into a cache (19 MB to load, 95 MB on disk): to install the package would start a service, and bring what its pages look like.
+# Unpacked into a cache (19 MB to download, 95 MB on disk): installing the package would start a service, and install the files of its web pages.
 unpack_prometheus() {
   local cache work
   cache=$(prometheus_cache)

@@ -1,4 +1,4 @@
-// A database server of our own: where its program is, how a data directory is made, with which arguments it runs.
+// A private database server: its program, its data directory, its arguments.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import {
@@ -23,7 +23,7 @@ export type ServerFiles = {
   readonly log: string;
 };
 
-/** The files of a server that lives in `directory`. Throws when the socket's path would be too long. */
+/** The files of a server in `directory`. Throws if the socket's path would be too long. */
 export function serverFiles(directory: string): ServerFiles {
   const socket = join(directory, 's.sock');
   if (Buffer.byteLength(socket) > 106) throw new Error(`too long for a unix socket: ${socket}`);
@@ -39,15 +39,15 @@ export function serverFiles(directory: string): ServerFiles {
 /** A server that can be run here. */
 export type ServerProgram = {
   readonly flavour: 'mariadb' | 'mysql';
-  /** The program and what stands before its arguments. */
+  /** The program, and the words before its arguments. */
   readonly command: readonly string[];
-  /** Arguments that tell a server outside the system's directories where its own files are. */
+  /** Arguments with the paths of a server's own files, outside the system's directories. */
   readonly places: readonly string[];
-  /** Where MariaDB's system tables are described. */
+  /** The folder with the description of MariaDB's system tables. */
   readonly share: string;
 };
 
-/** The system's MariaDB, also outside an ordinary user's PATH; null when it is not installed. */
+/** The system's MariaDB, even if it is not on an ordinary user's PATH; null if it is not installed. */
 export function findMariadb(path: string): ServerProgram | null {
   const directories = [...path.split(':'), '/usr/sbin', '/usr/local/sbin', '/usr/libexec'];
   const mariadbd = directories
@@ -61,8 +61,8 @@ export function findMariadb(path: string): ServerProgram | null {
 }
 
 /**
- * The server whose packages, and all that they need, were unpacked into `root`: it runs by the loader and the
- * libraries that stand there, so that it may be of another release than the system. Throws where none is.
+ * The server whose packages and dependencies were unpacked into `root`. It runs with the loader and the libraries of that folder, so that
+ * it may be of another release than the system. Throws if there is none.
  */
 export function openServerRoot(root: string): ServerProgram {
   const mysqld = join(root, 'usr/sbin/mysqld');
@@ -117,7 +117,7 @@ export function freePort(wish = 0): Promise<number> {
 /** Systems give clients' connections ports from 32768 on. */
 const lastingPorts = { from: 20_000, to: 32_767 };
 
-/** A TCP port of the loopback address that was free a moment ago, and that the system does not assign by itself. */
+/** A TCP port of the loopback address that was free a moment ago, and that the system does not assign to clients. */
 export async function freeLastingPort(): Promise<number> {
   for (;;) {
     const wish = randomInt(lastingPorts.from, lastingPorts.to);
@@ -125,7 +125,7 @@ export async function freeLastingPort(): Promise<number> {
   }
 }
 
-/** What every server of ours is started with: small, durable across a kill of the process, no binary log. */
+/** The arguments of every private server: small, durable across a kill of the process, no binary log. */
 export function serverArguments(
   program: ServerProgram,
   files: ServerFiles,
@@ -153,12 +153,12 @@ export function serverArguments(
   ];
 }
 
-/** What makes a server offer no TLS. */
+/** Arguments that make a server offer no TLS. */
 export function withoutTlsArguments({ flavour }: ServerProgram): string[] {
   return [flavour === 'mariadb' ? '--skip-ssl' : '--tls-version='];
 }
 
-/** Where a started server listens: its unix socket and one TCP port of the loopback address. */
+/** Arguments for the addresses of a server: its unix socket and one TCP port of the loopback address. */
 export function listenArguments(files: ServerFiles, port: number): string[] {
   return [
     `--socket=${files.socket}`,

@@ -1,4 +1,4 @@
-// What /proc says about a tree of processes: CPU time used, memory held, the peak since it was last reset.
+// Reads /proc about a tree of processes: CPU time, memory, and the peak since it was last reset.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -7,7 +7,7 @@ export type ProcessStat = {
   readonly pid: number;
   readonly parent: number;
   readonly ticks: number;
-  /** Of the children that have ended and were waited for. */
+  /** Ticks of the children that have ended and were waited for. */
   readonly childTicks: number;
 };
 
@@ -33,10 +33,10 @@ export function parseStatus(text: string): { residentBytes: number; peakBytes: n
   return { residentBytes: read('VmRSS'), peakBytes: read('VmHWM') };
 }
 
-/** The pids of the roots and all that descend from them, each once. */
+/** The pids of the roots and all their descendants, each once. */
 export function descendants(roots: readonly number[], processes: readonly ProcessStat[]): number[] {
   const found = new Set(roots);
-  // A set is walked to its end, what is added on the way included.
+  // A loop over a set also visits what is added meanwhile.
   for (const pid of found) {
     for (const candidate of processes) if (candidate.parent === pid) found.add(candidate.pid);
   }
@@ -57,7 +57,7 @@ function readProc(pid: number, name: string): string | null {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'utf8');
   } catch {
-    // It has ended since it was listed.
+    // The process has ended since it was listed.
     return null;
   }
 }
@@ -76,21 +76,21 @@ function cpuUsOf(stat: ProcessStat | undefined): number {
   return (((stat?.ticks ?? 0) + (stat?.childTicks ?? 0)) / ticksPerSecond) * 1e6;
 }
 
-/** CPU time of several trees together, in µs; one that is part of another counts once. */
+/** CPU time of several trees together, in µs. A tree that is part of another counts once. */
 export function readCpuUs(roots: readonly number[]): number {
   const processes = listProcesses();
   const byPid = new Map(processes.map((stat) => [stat.pid, stat]));
   return descendants(roots, processes).reduce((sum, pid) => sum + cpuUsOf(byPid.get(pid)), 0);
 }
 
-/** Memory of `root` and its descendants, pages that several share divided among them (Pss), in bytes. */
+/** Memory of `root` and its descendants in bytes. Shared pages are divided among the processes that share them (Pss). */
 export function readSharedOutBytes(root: number): number {
   return descendants([root], listProcesses())
     .map((pid) => /^Pss:\s+(\d+) kB$/m.exec(readProc(pid, 'smaps_rollup') ?? '')?.[1])
     .reduce((sum, kib) => sum + Number(kib ?? 0) * 1024, 0);
 }
 
-/** CPU and memory of `root` and its descendants, those included that have ended and were waited for. */
+/** CPU and memory of `root` and its descendants, with those that have ended and were waited for. */
 export function readUsage(root: number): Usage {
   const processes = listProcesses();
   const usage = { cpuUs: 0, residentBytes: 0, peakBytes: 0 };
@@ -110,12 +110,12 @@ export function readCpuMs(pid: number): number | null {
   return text === null ? null : (parseStat(text).ticks / ticksPerSecond) * 1e3;
 }
 
-/** CPU time of this process's ended children, in µs: the way to know what a command cost that has just run. */
+/** CPU time of this process's ended children, in µs: the cost of a command that has just run. */
 export function readChildrenCpuUs(): number {
   return (parseStat(readFileSync('/proc/self/stat', 'utf8')).childTicks / ticksPerSecond) * 1e6;
 }
 
-/** Makes the peaks of `root`'s tree start again from what it holds now (clear_refs, value 5). */
+/** Makes the peaks of `root`'s tree start again from the present use (clear_refs, value 5). */
 export function resetPeak(root: number): void {
   for (const pid of descendants([root], listProcesses())) {
     try {

@@ -1,14 +1,14 @@
-// Runs in rounds, in each of which something is struck: the options that they share, one round after the other, what is said of them.
+// Runs in rounds, with a strike in each: their shared options, the rounds one after the other, and what is printed about them.
 import type { FailoverJudgement } from '../../test/support/histories/failover-judge.ts';
 import { Fault } from './command-line.ts';
 import { readCount, say } from './run-command.ts';
 import { median } from './statistics.ts';
 import { Findings, type Verdict } from './verdicts.ts';
 
-/** What is asked of a run in rounds. */
+/** The options of a run in rounds. */
 export type Rounds<Strike> = {
   readonly rounds: number;
-  /** In turn. */
+  /** The strikes, in turn. */
   readonly kinds: readonly Strike[];
   readonly seed: number;
 };
@@ -16,7 +16,7 @@ export type Rounds<Strike> = {
 const maxRounds = 1_000;
 const maxSeed = 999_999;
 
-/** The options, as parseArgs takes them. @param rounds so many unless given */
+/** The options, as parseArgs takes them. @param rounds the number of rounds by default */
 export function roundOptions(rounds: number) {
   return {
     rounds: { type: 'string', default: String(rounds) },
@@ -26,7 +26,7 @@ export function roundOptions(rounds: number) {
   } as const;
 }
 
-/** What the options ask for. @param strikes all that there are. @throws Fault */
+/** Reads the options. @param strikes all that exist. @throws Fault */
 export function parseRounds<Strike extends string>(
   values: { readonly rounds: string; readonly how?: string; readonly seed: string },
   strikes: readonly Strike[],
@@ -43,15 +43,16 @@ export function parseRounds<Strike extends string>(
 /** The result of one round. */
 export type Round = Pick<FailoverJudgement, 'breaches' | 'servedMs'> & {
   readonly counts: ReadonlyMap<string, number>;
-  /** What happened, with its figures. */
+  /** A description of the round, with its figures. */
   readonly lead: string;
-  /** More of it, where something went wrong. */
+  /** More about it, if something went wrong. */
   readonly stalled?: string | null;
 };
 
 /**
- * Plays the rounds, and says each one as it ends; resolves to a verdict for each promise. `play` gets the strike and the round's own seed.
- * @param since what the time until a write succeeds is counted from
+ * Plays the rounds, and prints a line as each one ends. Resolves to a verdict for each promise. `play` gets the strike and the round's own
+ * seed.
+ * @param since the beginning of the time until a write succeeds
  */
 export async function playRounds<Strike>(
   { rounds, kinds, seed }: Rounds<Strike>,

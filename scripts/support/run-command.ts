@@ -6,12 +6,12 @@ import { explain, Fault, readCommand } from './command-line.ts';
 import { openRunDirectory, survivors } from './survivors.ts';
 import { renderVerdicts, type Verdict } from './verdicts.ts';
 
-/** A run that can be asked for. */
+/** A run with its command line. */
 export type RunCommand<Order extends object> = {
   readonly help: string;
-  /** Reads argv (without node and script). Null: the help text is wanted. Throws a Fault, or as parseArgs does. */
+  /** Reads argv (without node and script). Null: print the help text. Throws a Fault, or as parseArgs does. */
   readonly parse: (argv: readonly string[]) => Order | null;
-  /** How the name of the run's own directory begins. */
+  /** The beginning of the name of the run's directory. */
   readonly prefix: string;
   readonly longestMs: (order: Order) => number;
   readonly run: (order: Order) => Promise<readonly Verdict[]>;

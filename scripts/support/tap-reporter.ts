@@ -1,11 +1,11 @@
-// A reporter for Node's test runner: TAP, in which the failed tests are named once more before the closing counts,
-// so that the end of a long log tells what to look at.
+// A reporter for Node's test runner: TAP that names the failed tests once more before the closing counts, so that the end of a long log
+// shows them.
 import { relative } from 'node:path';
 import { type TestEvent, tap } from 'node:test/reporters';
 
 type Events = AsyncGenerator<TestEvent, void>;
 
-/** What Node's runner tells, as TAP. */
+/** The events of Node's runner, as TAP. */
 // biome-ignore lint/style/noDefaultExport: Node loads reporters by their default export
 export default async function* report(source: Events): AsyncGenerator<string> {
   yield* tap(withFailuresAtEnd(source));
@@ -24,7 +24,7 @@ async function* withFailuresAtEnd(source: Events): Events {
   }
 }
 
-/** One line of it, with the first line of what it says. */
+/** One line about a test, with the first line of its error. */
 function describe({
   name,
   file,

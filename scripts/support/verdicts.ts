@@ -35,7 +35,7 @@ export class Findings {
     return [...this.#breaches.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** How often each thing happened, the most frequent first. */
+  /** The number of times that each thing happened, the most frequent first. */
   counts(): string {
     return [...this.#counts]
       .sort(([, left], [, right]) => right - left)
@@ -58,8 +58,8 @@ export type Measured = { readonly atMs: number; readonly quiet: boolean; readonl
 const leastSamples = 5;
 
 /**
- * Whether a figure has not grown: the average of the last quarter of the run may exceed that of the second quarter by `share`. Caches
- * and pools fill in the first quarter, and only quiet moments count. For small whole numbers use the mean: a median jumps by whole
+ * Judges whether a figure has not grown: the average of the last quarter of the run may exceed that of the second quarter by `share`.
+ * Caches and pools fill in the first quarter, and only quiet moments count. For small whole numbers use the mean: a median jumps by whole
  * numbers, and one of eighteen is more than 5 %.
  */
 export function judgeFlat(
@@ -85,7 +85,7 @@ export function judgeFlat(
   return { promise, kept: after <= before * (1 + share), found };
 }
 
-/** Whether all times except a `share` (at least one) are within the bound. */
+/** Judges whether all times except a `share` (at least one) are within the bound. */
 export function judgeQuick(
   what: string,
   times: readonly number[],

@@ -1,7 +1,7 @@
 // The slowest tests and files of a run.
 import { resolve } from 'node:path';
 
-/** A test, or a whole file where the name is the file's own path. Files are relative to dist. */
+/** A test, or a whole file if the name is the file's own path. Files are relative to dist. */
 export type Timed = {
   readonly name: string;
   readonly file: string;
@@ -10,7 +10,7 @@ export type Timed = {
 
 const listed = 20;
 
-/** The twenty slowest files and the twenty slowest tests, a line each. A test that has parts stands beside them. */
+/** The twenty slowest files and the twenty slowest tests, a line each. A test that has subtests is listed beside them. */
 export function describeSlowest(timed: readonly Timed[]): string {
   const isFile = ({ name, file }: Timed) => name === resolve('dist', file);
   const files = timed.filter(isFile);

@@ -1,11 +1,14 @@
-// Which test files a run has, and in which order.
+// The test files of a run, in their order.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 const waitsMark = /^\/\/ Waits (\d+) s: (.*)$/m;
 const sharesMark = /\buseSharedGateway\(/;
 
-/** Test files whose path contains one of the words, those that wait for a constant first: nothing then waits for them in the end. The sources decide, not what an old build left. */
+/**
+ * Test files whose path contains one of the words. Those that wait for a constant come first, so that nothing waits for them in the end.
+ * The list comes from the sources, because an old build may have left other files.
+ */
 export function findTests(words: readonly string[]): string[] {
   const all = ['test/behaviour', 'test/unit']
     .flatMap((folder) =>
@@ -18,7 +21,7 @@ export function findTests(words: readonly string[]): string[] {
   return [...waiting, ...all.filter((path) => !waiting.includes(path))];
 }
 
-/** What the head of a file says of a constant that it waits for; null for a file that waits for none. */
+/** The constant that a file waits for, from its head; null if it waits for none. */
 export function waitOf(path: string): { seconds: number; reason: string } | null {
   const [, seconds, reason] = waitsMark.exec(readFileSync(path, 'utf8')) ?? [];
   if (seconds === undefined || reason === undefined) return null;
@@ -31,7 +34,7 @@ export function sharingFolders(tests: readonly string[]): string[] {
   return [...new Set(sharing.map((path) => basename(dirname(path))))];
 }
 
-/** Where the compiler puts a test file. */
+/** The path of the compiled test file. */
 export function compiled(path: string): string {
   return resolve('dist', path.replace(/\.ts$/, '.js'));
 }

@@ -1,5 +1,4 @@
-// Rows out of Node's own CLDR: languages, currencies, and what forty languages call them and the countries.
-// Must not know SQL.
+// Rows from Node's CLDR: languages, currencies, and the names of both and of countries in forty languages.
 import type { Row } from './tzdata.ts';
 
 const namingLanguages = [
@@ -16,7 +15,7 @@ export function listLanguages(): Row[] {
   return pairs
     .flatMap((pair) => [pair, ...letters.map((third) => pair + third)])
     .flatMap((code) => {
-      // Intl answers for the modern code where it is given an old one: such a code is no row.
+      // Intl gives the modern code for an old one. An old code is not a row.
       const name = new Intl.Locale(code).language === code ? names.of(code) : undefined;
       return name === undefined ? [] : [[code, name]];
     });
@@ -37,13 +36,13 @@ export function listCurrencies(): Row[] {
   });
 }
 
-/** The language that most likely is spoken in a country; null where CLDR has no opinion. */
+/** The language that is most likely spoken in a country; null if CLDR has none. */
 export function likelyLanguage(country: string): string | null {
   const { language } = new Intl.Locale(`und-${country}`).maximize();
   return language === 'und' ? null : language;
 }
 
-/** code, language, name: what each naming language calls each of the codes. */
+/** code, language, name: the name of each code in each language. */
 export function listNames(
   type: 'region' | 'language' | 'currency',
   codes: readonly string[],

@@ -1,5 +1,4 @@
 // Fills the world database: tables first, then their rows in an order that satisfies the foreign keys.
-// Must not know the demo.
 import mysql from 'mysql2/promise';
 import { likelyLanguage, listCurrencies, listLanguages, listNames } from './cldr.ts';
 import { createWorld } from './schema.ts';
@@ -7,7 +6,7 @@ import { type Row, readCountries, readPlaces, readTransitions, readZones } from 
 
 const rowsPerInsert = 2000;
 
-/** Makes the database anew and fills it; takes seconds. `report` is told each table when it is full. */
+/** Creates the database again and fills it, which takes seconds. Calls `report` with each table when it is full. */
 export async function loadWorld(
   server: mysql.ConnectionOptions,
   report: (table: string, rows: number) => void,

@@ -1,10 +1,9 @@
 // The tables of the world database, and what the demo's account may do with them.
-// Must not know where the rows come from.
 
-/** Goes up with every change of the tables or of their rows: a loaded database of another version is made anew. */
+/** Increases with every change of the tables or of their rows: a loaded database of another version is created again. */
 export const worldVersion = 1;
 
-/** Creates the empty database. Names that languages have for things are tables of their own. */
+/** Creates the empty database. Tables of their own hold the names that things have in languages. */
 export const createWorld = `
 drop database if exists world;
 create database world character set utf8mb4;

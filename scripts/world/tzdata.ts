@@ -1,5 +1,4 @@
 // Rows out of the tzdata package: countries, places with coordinates, zones and their transitions.
-// Must not know SQL.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseTzif } from './tzif.ts';
@@ -14,7 +13,7 @@ export function readCountries(): { readonly code: string; readonly name: string 
   return readTable('iso3166.tab').map(([code = '', name = '']) => ({ code, name }));
 }
 
-/** Every zone with its country, where it has one. */
+/** Every zone, with its country if it has one. */
 export function readZones(): Row[] {
   const countryOf = new Map(
     readTable('zone.tab').map(([country = '', , zone = '']) => [zone, country]),

@@ -1,7 +1,6 @@
 // Reads compiled time zone files (TZif, RFC 8536): when a zone's clocks change, and to what.
-// Must not know where the files are.
 
-/** From this moment (seconds since 1970, UTC) on the zone has this offset. */
+/** The offset that a zone has from this moment on (seconds since 1970, UTC). */
 export type Transition = {
   readonly at: number;
   readonly offsetSeconds: number;
@@ -11,11 +10,11 @@ export type Transition = {
 
 const headerBytes = 44;
 
-/** The transitions of a zone, in order. Throws when the bytes are no TZif file. */
+/** The transitions of a zone, in order. Throws if the bytes are not a TZif file. */
 export function parseTzif(file: Buffer): Transition[] {
   if (file.toString('latin1', 0, 4) !== 'TZif') throw new Error('not a TZif file');
   const version = file[4] ?? 0;
-  // From version 2 on the data stands twice: the second time with 64-bit moments.
+  // From version 2 on, the file has the data twice, the second time with 64-bit moments.
   if (version === 0) return parseBlock(file, 4);
   return parseBlock(file.subarray(headerBytes + blockBytes(file, 4)), 8);
 }

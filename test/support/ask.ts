@@ -16,7 +16,7 @@ export type Reply = {
   readonly exact: () => JsonValue;
 };
 
-/** What a request carries beside its path. */
+/** The parts of a request beside its path. */
 export type Options = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export type Ask = {
   readonly post: (path: string, body: object | string, options?: Options) => Promise<Reply>;
 };
 
-/** Of a reply as many characters are shown when a test fails. */
+/** The number of characters of a reply that a failed test prints. */
 const maxShownReply = 200;
 
 /** Creates the requests for the gateway at `url`. Each rejects on a connection fault or after 30 s. */

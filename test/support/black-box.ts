@@ -1,12 +1,12 @@
-// What a failed test prints beside its error, and a test that hangs while it hangs: the last requests, the gateways' logs, the servers'
-// process lists. Loaded by every fixture that has something to show; a test that passes prints none of it.
+// Prints what explains a failed test, or a test that hangs while it hangs: the last requests, the gateways' logs, the servers' process
+// lists. Every fixture that has something to show loads it. A test that passes prints none of it.
 import { afterEach, beforeEach, type SuiteContext, type TestContext } from 'node:test';
 
 const maxLogLines = 60;
 const maxRequests = 12;
 const maxSources = 6;
 const maxLineCharacters = 600;
-/** A test that runs for longer shows where it stands. */
+/** A test that runs for longer prints its state. */
 const standstillMs = 90_000;
 
 /** Something that can say what it looks like now, such as a gateway's log or a server's process list. */
@@ -64,7 +64,7 @@ function watchTests(): void {
   });
 }
 
-// To stderr: what a test says by its context is printed when it ends, and this one may never end.
+// To stderr, because Node prints a test's diagnostics when it ends, and this one may never end.
 async function showStandstill(name: string): Promise<void> {
   const head = `still running after ${standstillMs / 1000} s: ${name}`;
   process.stderr.write([head, ...(await blackBox.lines()), ''].join('\n'));

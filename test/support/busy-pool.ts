@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 import type { Gateway } from './gateway.ts';
 import { readMetric } from './scrape.ts';
 
-/** Sends `ask` on its way; resolves once MySQL has executed `sql` and the proxy holds its answer back, until `release()`. */
+/** Sends `ask`. Resolves when MySQL has executed `sql` and the proxy holds its answer back, until `release()`. */
 export async function holdAnswer(
   proxy: FaultProxy,
   sql: string,
@@ -27,7 +27,7 @@ export async function occupy(gateway: Gateway, proxy: FaultProxy): Promise<void>
   await holdAnswer(proxy, SQL, () => gateway.dbPost({ SQL }));
 }
 
-/** Has all requests wait for a gateway's only session, then lets them run. */
+/** Makes all requests wait for a gateway's only session, then lets them run. */
 export async function askTogether(
   gateway: Gateway,
   proxy: FaultProxy,
@@ -40,7 +40,7 @@ export async function askTogether(
   return Promise.all(replies);
 }
 
-/** Resolves once so many requests wait. */
+/** Resolves when this many requests wait. */
 export async function waiting(gateway: Gateway, count: number): Promise<void> {
   await eventually(
     `${count} wait`,
@@ -48,7 +48,7 @@ export async function waiting(gateway: Gateway, count: number): Promise<void> {
   );
 }
 
-/** Resolves once a gateway of one worker has so many sessions open, its whole pool, and none of them is in use. */
+/** Resolves when a gateway of one worker has this many open sessions, its whole pool, and none of them is in use. */
 export async function fillPool(gateway: Ask, count: number): Promise<void> {
   await eventually(`${count} sessions are open`, async () => {
     await Promise.all(
@@ -59,7 +59,7 @@ export async function fillPool(gateway: Ask, count: number): Promise<void> {
   });
 }
 
-/** How often the statement has been sent to MySQL. */
+/** The number of times that the statement was sent to MySQL. */
 export function timesSent({ statements }: FaultProxy, sql: string): number {
   return statements.filter((sent) => sent === sql).length;
 }

@@ -76,7 +76,7 @@ export class ByteSource {
     return this.#take(this.#length);
   }
 
-  /** What has come so far and was not read. */
+  /** The bytes that have arrived and were not read. */
   received(): Buffer {
     return this.#take(this.#length);
   }
@@ -86,7 +86,7 @@ export class ByteSource {
     while (this.#length === 0 && this.#end === null) await this.#wait('waiting for a byte');
   }
 
-  /** How the peer ended the connection; what it still sends is kept. */
+  /** Resolves to how the peer ended the connection. Later bytes are kept. */
   async end(): Promise<End> {
     while (this.#end === null) await this.#wait('waiting for the connection to end');
     return this.#ended;
@@ -139,7 +139,7 @@ export class ByteSource {
  * The kernel knows better: to write nothing sends nothing, and fails on a connection that was reset.
  */
 function judgeEnd(socket: Socket, finish: (end: End) => void): void {
-  // What we have ended ourselves takes no write.
+  // A connection that this end has closed takes no write.
   if (!socket.writable) finish('fin');
   // Behind what still waits to be sent: 'close' or 'error' may come first, and then says the same.
   else socket.write('', (error) => finish(isReset(error) ? 'reset' : 'fin'));

@@ -13,7 +13,7 @@ export type Wish = {
   readonly algorithm?: keyof typeof algorithms;
 };
 
-/** An authority and what it signs; everything stands in its directory. */
+/** An authority and the pairs that it signs, all in its directory. */
 export type Authority = PairFiles & { readonly issue: (name: string, wish?: Wish) => PairFiles };
 
 const dates = {

@@ -128,10 +128,10 @@ const special: readonly TypeCase[] = [
   },
 ];
 
-/** All types that the servers of a flavour know; types of later versions stand in `newTypes`. */
+/** All types that the servers of a flavour know. `newTypes` has the types of later versions. */
 export const columnCases: readonly TypeCase[] = [...numericCases, ...times, ...texts, ...special];
 
-/** Types that not every version knows; the server is asked. */
+/** Types that some versions lack. The tests ask the server. */
 export const newTypes: readonly TypeCase[] = [
   {
     type: 'uuid',

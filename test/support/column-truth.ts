@@ -1,7 +1,7 @@
-// What the database itself says about a cell, and the same out of a reply, in one comparable form.
+// A cell's content by the database itself, and by a reply, in one comparable form.
 import { JsonNumber, type JsonValue } from './strict-json.ts';
 
-/** How a column's cells are promised to come out. */
+/** The promised form of a column's cells. */
 export type Kind = 'number' | 'float' | 'plain' | 'text' | 'binary' | 'bit';
 
 /** A type under test, its cells as SQL literals; with `is`, what must come out beyond all doubt. */
@@ -14,7 +14,7 @@ export type TypeCase = {
   readonly on?: 'mariadb' | 'mysql';
 };
 
-/** The expression by which the server tells a column's content as ASCII or, for `plain`, as it is. */
+/** The expression that returns a column's content as ASCII or, for `plain`, as it is. */
 export const truthSql: Readonly<Record<Kind, (column: string) => string>> = {
   number: (column) => `cast(${column} as char)`,
   // MySQL spells it otherwise in CAST (1e-15) than as a column (0.000000000000001).
@@ -25,7 +25,7 @@ export const truthSql: Readonly<Record<Kind, (column: string) => string>> = {
   bit: (column) => `cast(${column} + 0 as char)`,
 };
 
-/** What the server said, without the zeros of ZEROFILL. */
+/** The server's answer, without the zeros of ZEROFILL. */
 export function truth(kind: Kind, said: unknown): string | null {
   if (said === null) return null;
   return kind === 'number' ? String(said).replace(/^0+(?=\d)/, '') : String(said);

@@ -1,7 +1,7 @@
-// What an instance might tell of itself, made up: every text in it is one of the caller's.
+// Invented answers of an instance about itself. The caller chooses every text in them.
 import type { RunningRequest, StatementsReply, Stats } from '../../src/console/ask.ts';
 
-/** Answers of the three endpoints that the console asks. */
+/** Answers of the three endpoints that the console uses. */
 export type ConsoleAnswers = {
   readonly stats: Stats;
   readonly requests: readonly RunningRequest[];
@@ -10,7 +10,7 @@ export type ConsoleAnswers = {
 
 const points = 300;
 
-/** @param text stands wherever a text of strangers may stand */
+/** @param text used wherever a stranger's text may appear */
 export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAnswers {
   const now = Date.now();
   const at = Array.from(

@@ -1,4 +1,4 @@
-// The real command in a directory of its own: started, watched by its pidfile and log, stopped.
+// The real command in a separate directory: started, watched by its pidfile and log, stopped.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { childrenOf, gone, isAlive, signal } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
-/** What a finished command said. */
+/** The output and status of a finished command. */
 export type Finished = {
   readonly status: number | null;
   readonly stdout: string;
@@ -29,7 +29,7 @@ export type Daemon = {
   readonly run: (args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Finished>;
   /** Runs the command; the caller must end it. */
   readonly spawn: (args: readonly string[], env?: NodeJS.ProcessEnv) => ChildProcess;
-  /** The pidfile's process; throws when there is no pidfile. */
+  /** The pidfile's process. Throws if there is no pidfile. */
   readonly pid: () => number;
   readonly findPid: () => number | null;
   readonly workers: () => readonly number[];
@@ -74,7 +74,7 @@ export function sessionOf(pid: number): number {
 const defaults: Settings = {
   database: 'world',
   host: '127.0.0.1',
-  // Nothing listens there: what is tested here needs no database.
+  // No server listens there: these tests need no database.
   port: '1',
   user: 'app',
   listen: '127.0.0.1:0',

@@ -1,4 +1,4 @@
-// What a reply of /db says, for tests that care about rows and errors rather than about bytes.
+// The content of a reply of /db, for tests about rows and errors rather than bytes.
 import assert from 'node:assert/strict';
 import type { Reply } from './ask.ts';
 
@@ -46,7 +46,7 @@ export function cellOf(reply: Reply): Cell | undefined {
   return rowsOf(reply)[0]?.[0];
 }
 
-/** What a refused or unanswered request says of the statement's fate. */
+/** The outcome of a statement according to a refused or unanswered request. */
 export function outcomeOf(reply: Reply): string {
   const { CODE, OUTCOME } = reply.json<Document>();
   return `${reply.status} ${CODE} ${OUTCOME}`;

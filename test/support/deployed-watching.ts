@@ -1,4 +1,4 @@
-// What deploy/ has for watching a gateway: alerts, dashboard, Prometheus' settings; the metrics that they name, and how.
+// The files in deploy/ for monitoring a gateway: alerts, dashboard, Prometheus' settings, and the metrics that they name.
 import { readFileSync } from 'node:fs';
 
 export const alertsPath = 'deploy/prometheus/alerts.yml';
@@ -46,7 +46,7 @@ export function readDashboard() {
   };
 }
 
-/** All expressions of the dashboard, as Grafana sends them when all gateways and sections are looked at for five minutes. */
+/** All expressions of the dashboard, as Grafana sends them for all gateways and sections over five minutes. */
 export function readDashboardExpressions(rateInterval: string): readonly string[] {
   const { panels, annotations } = readDashboard();
   const all = [

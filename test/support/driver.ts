@@ -13,12 +13,12 @@ export function driverUrl({ url }: Pick<Gateway, 'url'>, password = driverToken)
   return url.replace('://', `://app:${encodeURIComponent(password)}@`);
 }
 
-/** A client of the driver's, whose every statement is a session of its own. */
+/** A client of the driver. Each of its statements is a separate session. */
 export function createDriver(gateway: Pick<Gateway, 'url'>): Client {
   return new Client({ url: driverUrl(gateway) });
 }
 
-/** What a promise is rejected with; it must be the driver's own error. */
+/** The reason that a promise is rejected with, which must be the driver's own error. */
 export async function driverError(promise: Promise<unknown>): Promise<DatabaseError> {
   const error = await promise.then(
     () => new Error('it succeeded'),

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 const [shortestMs, longestMs] = [10, 50];
 
 /**
- * Asks again and again until `ask` gives something other than undefined, null or false, and resolves to it.
- * Rejects after `timeoutMs` with `what` in the message, and with the last error of `ask` as the cause.
+ * Calls `ask` again and again until it returns something other than undefined, null or false, and resolves to it. Rejects after `timeoutMs`
+ * with `what` in the message, and with the last error of `ask` as the cause.
  */
 export async function eventually<Answer>(
   what: string,

@@ -1,9 +1,9 @@
-// What tests of long replies look at: how far a process's memory grows, and whether MySQL waits for a reader.
+// Measurements for tests of long replies: how far a process's memory grows, and whether MySQL waits for a reader.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Database } from './database/mariadb.ts';
 import { eventually } from './eventually.ts';
 
-/** So many looks in a row must find a statement unchanged before it counts as held back. */
+/** A statement counts as held back if it is unchanged this many times in a row. */
 const looksAlike = 25;
 
 /** The highest, in bytes, that the memory of process `pid` gets while `work` lasts, above what it was before. */

@@ -10,7 +10,7 @@ import { formatSection, type Settings } from './ini-text.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
 import { createWorkspace } from './workspace.ts';
 
-/** Where a running gateway is: enough for another process to use it. */
+/** The place of a running gateway: enough for another process to use it. */
 export type Place = {
   readonly url: string;
   readonly port: number;
@@ -35,8 +35,8 @@ export type Gateway = Ask &
   };
 
 /**
- * How the gateway reaches the database; a fault proxy's address serves as well as a Database. Without a port `host` is as the configuration
- * has it: several candidates, each with its port.
+ * The database's address for the gateway: of a Database or of a fault proxy. Without a port, `host` is as in the configuration: several
+ * candidates, each with its port.
  */
 export type Target = Pick<Database, 'host' | 'user' | 'password' | 'name'> & {
   readonly port?: number;

@@ -1,23 +1,23 @@
-// What may stand between a client and a gateway: passes requests on, answers in its place, or cuts replies.
+// A front between a client and a gateway: passes requests on, answers in the gateway's place, or cuts replies.
 import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What is done with one request instead of passing it on. */
+/** Something to do with one request instead of passing it on. */
 export type Deed =
-  /** An answer of its own: the gateway is not asked. */
+  /** The front answers. The gateway does not get the request. */
   | {
       readonly kind: 'answer';
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly body: string;
-      /** The answer ends after so many bytes of its body. */
+      /** The answer ends after this many bytes of its body. */
       readonly cutAfter?: number;
     }
   /** The connection ends without a reply; `asked`: after the gateway has answered. */
   | { readonly kind: 'drop'; readonly when: 'at once' | 'asked' }
   /** The same at once, with RST. */
   | { readonly kind: 'reset' }
-  /** The gateway's reply ends after so many bytes of its body, as if the line were lost. */
+  /** The gateway's reply ends after this many bytes of its body, as if the line were lost. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
   /** Passed on only when `release` is called. */
   | { readonly kind: 'hold' };
@@ -32,7 +32,7 @@ export type Seen = {
 /** A front that was started; its owner must stop it. */
 export type HttpFront = {
   readonly url: string;
-  /** What has come, in this order. */
+  /** The requests so far, in their order. */
   readonly seen: readonly Seen[];
   /** The statuses of the gateway's replies, in this order. */
   readonly passed: readonly number[];

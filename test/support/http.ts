@@ -1,4 +1,4 @@
-// A raw HTTP/1 client: sends exact bytes, reads replies strictly, tells FIN from RST.
+// A raw HTTP/1 client: sends exact bytes, reads replies strictly, distinguishes FIN from RST.
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { ByteSource, type End } from './byte-source.ts';
 import { HttpReplyError } from './http-error.ts';
@@ -10,7 +10,7 @@ export type RawReply = {
   readonly reason: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly header: (name: string) => string | undefined;
-  /** How many 1xx came before it. */
+  /** The number of 1xx replies before it. */
   readonly interim: number;
   readonly body: Buffer;
   readonly framing: 'length' | 'chunked' | 'close' | 'none';
@@ -26,9 +26,9 @@ export type RawConnection = {
   readonly reply: (request?: { readonly toHead?: boolean }) => Promise<RawReply>;
   /** Resolves when a first byte has come, or the end. */
   readonly anything: () => Promise<void>;
-  /** How the peer ended the connection. */
+  /** Resolves to how the peer ended the connection. */
   readonly ended: () => Promise<End>;
-  /** What has come and is no part of a reply that was read, as text; it is read then. */
+  /** The bytes that have arrived after the last reply, as text. They count as read then. */
   readonly received: () => string;
   /** The number of bytes that `received` would give. */
   readonly unread: () => number;
@@ -71,7 +71,7 @@ export async function openRaw(
   };
 }
 
-/** Sends the bytes on a connection of their own, reads one reply, and closes. */
+/** Sends the bytes on a new connection, reads one reply, and closes. */
 export async function exchange(
   target: number | NetConnectOpts,
   bytes: string | Uint8Array,
@@ -150,7 +150,7 @@ async function readChunks(source: ByteSource): Promise<Body> {
     }
     await readHeaders(source);
   } catch (error) {
-    // What had arrived of the body belongs to the error, not only what its last read had.
+    // The error has everything that had arrived of the body, not only the bytes of its last read.
     if (!(error instanceof HttpReplyError)) throw error;
     throw new HttpReplyError(error.fault, error.message, Buffer.concat([...parts, error.received]));
   }

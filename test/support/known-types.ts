@@ -1,16 +1,16 @@
-// Which of the column types the server of a test knows.
+// The column types that the server of a test knows.
 import type { TestContext } from 'node:test';
 import type { Connection } from 'mysql2/promise';
 import { columnCases, newTypes } from './column-cases.ts';
 import type { TypeCase } from './column-truth.ts';
 import type { Database } from './database/mariadb.ts';
 
-/** Those that all versions of its flavour know. */
+/** Types that all versions of its flavour know. */
 export function typesOf({ flavour }: Database): readonly TypeCase[] {
   return columnCases.filter(({ on }) => on === undefined || on === flavour);
 }
 
-/** Those of later versions that it knows too, as it says itself; the test tells which are left out. */
+/** Types of later versions that the server knows as well. The test prints which are left out. */
 export async function newTypesOf(
   { flavour, version }: Database,
   connection: Connection,

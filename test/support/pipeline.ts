@@ -5,17 +5,17 @@ import { eventually } from './eventually.ts';
 import { readMetric } from './scrape.ts';
 
 const atOnce = 4;
-/** What took less is not held against a shape, whatever the gateway's own limits are. */
+/** A faster answer does not count against a shape, whatever the gateway's own limits are. */
 const quickMs = 20;
 
-/** How many statements have run in the pipeline. */
+/** The number of statements that have run in the pipeline. */
 export function pipelinedStatements(gateway: Ask): Promise<number> {
   return readMetric(gateway, 'dbhttpd_pipeline_statements_total');
 }
 
 /**
- * Asks for the statement until all of a burst run in the pipeline, and none was so slow there that the next one may not.
- * Nothing else may be asked meanwhile.
+ * Sends the statement until all of a burst run in the pipeline, and none was so slow there that the next one may not. Nothing else may be
+ * sent meanwhile.
  */
 export async function enterPipeline(gateway: Ask, sql: string): Promise<void> {
   const askBursts = async (count: number) => {
@@ -42,12 +42,12 @@ export async function enterPipeline(gateway: Ask, sql: string): Promise<void> {
   );
 }
 
-/** How long a statement was in the database, as its reply tells. */
+/** The time that a statement was in the database, from its reply. */
 function databaseMs({ headers }: Reply): number {
   return Number(/db;dur=([\d.]+)/.exec(String(headers['server-timing']))?.[1] ?? Number.NaN);
 }
 
-/** What a load has seen. */
+/** The results of a load. */
 export type Seen = { readonly replies: number; readonly longestMs: number };
 
 /** A load that runs until it is stopped. */

@@ -1,19 +1,19 @@
-// What /proc tells about processes that are not our children.
+// Reads /proc about processes that are not children of this one.
 import { readdirSync, readFileSync } from 'node:fs';
 import { eventually } from './eventually.ts';
 
-/** Whether a process of this pid exists and is not a zombie. */
+/** Tells whether a process of this pid exists and is not a zombie. */
 export function isAlive(pid: number): boolean {
   const stat = readStat(pid);
   return stat !== null && stat.state !== 'Z' && stat.state !== 'X';
 }
 
-/** Whether a process of this pid was stopped by a signal, and has not gone on. */
+/** Tells whether a signal has stopped a process of this pid, and it has not continued. */
 export function isStopped(pid: number): boolean {
   return readStat(pid)?.state === 'T';
 }
 
-/** Whether its main thread waits for something, and neither runs nor waits for the processor. */
+/** Tells whether its main thread waits for something, and neither runs nor waits for the processor. */
 export function isSleeping(pid: number): boolean {
   return readStat(pid)?.state === 'S';
 }
@@ -32,7 +32,7 @@ export async function gone(pid: number, timeoutMs = 30_000): Promise<void> {
   await eventually(`process ${pid} is gone`, () => !isAlive(pid), { timeoutMs });
 }
 
-/** Sends a signal; false when there is no such process any more. */
+/** Sends a signal; false if the process does not exist any more. */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     process.kill(pid, name);
@@ -55,7 +55,7 @@ export function freeze(pid: number): void {
 function readStat(pid: number | string): { state: string; parent: number } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The command's name stands in parentheses and may hold anything, parentheses included.
+    // The command's name is in parentheses and may contain anything, parentheses too.
     const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { state, parent: Number(parent) };
   } catch {

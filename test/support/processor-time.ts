@@ -1,4 +1,4 @@
-// How much of the processor something takes: what else the machine does changes little in it, unlike in the time on a clock.
+// The processor time of an operation. Other load on the machine changes it little, unlike the time on a clock.
 import assert from 'node:assert/strict';
 
 /** Milliseconds of the processor that this process spends on a piece of work. */
@@ -10,7 +10,7 @@ export function processorMs(work: () => void): number {
 }
 
 const times = 8;
-/** So much more than eight times as much is not in proportion; the square of it would be eight times as much again. */
+/** More than this many times eight times as much is not in proportion. Quadratic growth would be eight times as much again. */
 const room = 4;
 /** Below this, what the engine does beside the work decides. */
 const fewestMs = 300;

@@ -11,14 +11,14 @@ import { createWorkspace } from './workspace.ts';
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dbhttpd/prometheus');
 const env = { ...process.env, PATH: `${process.env.PATH}:${cache}/usr/bin` };
 
-/** Whether both programs are here. */
+/** Tells whether both programs are here. */
 export function hasPrometheus(): boolean {
   return ['prometheus', 'promtool'].every(
     (program) => spawnSync(program, ['--version'], { env }).error === undefined,
   );
 }
 
-/** What promtool says to these arguments; throws where the program is missing. */
+/** Runs promtool with these arguments. Throws if the program is missing. */
 export function promtool(args: readonly string[], input = ''): { ok: boolean; said: string } {
   const { error, status, stdout, stderr } = spawnSync('promtool', args, {
     env,
@@ -38,17 +38,17 @@ export type FoundSeries = {
 /** A running Prometheus. The caller must stop it. */
 export type Prometheus = {
   /**
-   * Evaluates an expression; throws what Prometheus says of one that it does not understand.
-   * @param at seconds since 1970; now where it is not given
+   * Evaluates an expression. Throws Prometheus' error if it does not understand the expression.
+   * @param at seconds since 1970; now by default
    */
   readonly query: (expression: string, at?: number) => Promise<readonly FoundSeries[]>;
-  /** What else its API says of a path below /api/v1. */
+  /** Another request to its API: a path below /api/v1. */
   readonly ask: (path: string) => Promise<unknown>;
   readonly log: () => string;
   readonly stop: () => Promise<void>;
 };
 
-/** Starts it with this configuration, on a port of loopback and in a directory of its own; resolves when it is ready. */
+/** Starts it with this configuration, on a port of loopback and in a separate directory. Resolves when it is ready. */
 export async function startPrometheus(configuration: string): Promise<Prometheus> {
   let pid = 0;
   const workspace = createWorkspace('prometheus', () => {

@@ -22,7 +22,7 @@ export function cases(count: number): number {
   return Math.max(1, Math.round(count * effort));
 }
 
-// A property without a count of its own runs 100 times, as fast-check has it.
+// A property without a count runs 100 times, fast-check's default.
 fc.configureGlobal({ seed, numRuns: cases(100) });
 
 blackBox.add({ name: 'the seed of random inputs', show: () => `DBHTTPD_TEST_SEED=${seed}` });

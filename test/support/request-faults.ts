@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { OutgoingMessage, Server } from 'node:http';
 import { isMainThread } from 'node:worker_threads';
 
-/** Has `owner[name]` throw for texts that hold the mark. */
+/** Makes `owner[name]` throw for texts that contain the mark. */
 function poison(
   owner: object,
   name: string,
@@ -24,7 +24,7 @@ function poison(
 /** While this file exists, clients have no more time for their headers. */
 export const hurryVariable = 'DBHTTPD_TEST_HURRY';
 
-/** Has node's servers find the time for headers over, at their next look, while the file exists. */
+/** Makes Node's servers find the time for headers over, at their next check, while the file exists. */
 function hurryWhile(path: string): void {
   const set = new WeakMap<object, number>();
   Object.defineProperty(Server.prototype, 'headersTimeout', {

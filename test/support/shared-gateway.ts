@@ -1,5 +1,4 @@
-// One gateway for all files of a folder: started by the runner, used by the files, stopped by the runner.
-// A file that is run by itself starts one for itself.
+// One gateway for all files of a folder: the runner starts and stops it, the files use it. A file that runs alone starts one for itself.
 import { basename, dirname } from 'node:path';
 import type { Database } from './database/mariadb.ts';
 import { type Gateway, openGateway, type Place, startGateway } from './gateway.ts';
@@ -10,7 +9,7 @@ const settings = { workers: 2, pool: 4 };
 
 /** The gateways of a run's folders. */
 export type SharedGateways = {
-  /** To be set in the environment of the test files. */
+  /** For the environment of the test files. */
   readonly env: Readonly<Record<string, string>>;
   readonly stop: () => Promise<void>;
 };

@@ -10,8 +10,8 @@ const plain = /[^",\r\n]*/y;
 const quoted = /"((?:[^"]|"")*)"/y;
 
 /**
- * Parses a document of records of the same length, each ended by CRLF. Throws SyntaxError with the position where there
- * is anything else, and where a field is quoted that need not be.
+ * Parses a document of records of the same length, each ended by CRLF. Throws SyntaxError with the position at anything else, and at a
+ * field that is quoted without need.
  */
 export function parseStrictCsv(document: Uint8Array): CsvField[][] {
   if (!isUtf8(document)) throw new SyntaxError('not UTF-8');

@@ -2,7 +2,7 @@
 //parse.
 import { isUtf8 } from 'node:buffer';
 
-/** A number as it stood in the document. */
+/** A number as the document has it. */
 export class JsonNumber {
   readonly text: string;
 
@@ -33,7 +33,7 @@ export function parseStrictJson(document: Uint8Array | string): JsonValue {
   return new Parser(bytes).document();
 }
 
-/** The value at a path of names and indexes. Throws when there is none. */
+/** The value at a path of names and indexes. Throws if there is none. */
 export function at(value: JsonValue, ...path: readonly (string | number)[]): JsonValue {
   let current: JsonValue | undefined = value;
   for (const step of path) {

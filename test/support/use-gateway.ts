@@ -6,13 +6,13 @@ import { type Gateway, startGateway, type Target } from './gateway.ts';
 import type { Settings } from './ini-text.ts';
 import { attachSharedGateway } from './shared-gateway.ts';
 
-/** What a file has started; each part may be used inside of tests and hooks only. */
+/** The parts that a file has started. Use them only in tests and hooks. */
 export type InUse = {
   readonly gateway: Gateway;
   readonly database: Database;
 };
 
-/** How the gateway and its database are to be. */
+/** The options of the gateway and its database. */
 export type Wish = {
   /** Further arguments of a private server, which the file may freeze, halt and restart; an empty list is a private server too. */
   readonly serverArguments?: readonly string[];
@@ -23,8 +23,8 @@ export type Wish = {
 } & Omit<Parameters<typeof startGateway>[0], 'database' | 'settings'>;
 
 /**
- * Starts a gateway with these settings before a database of its own. Call it at the top of a file or of a suite; its hooks stop both,
- * whatever fails.
+ * Starts a gateway with these settings and a separate database. Call it at the top of a file or of a suite. Its hooks stop both, whatever
+ * fails.
  */
 export function useGateway(settings: Settings = {}, wish: Wish = {}): InUse {
   return use(settings, wish, async (database) => ({ target: database, stop: async () => {} }));
@@ -38,7 +38,7 @@ export function useProxiedGateway(
   return use(settings, wish, startProxiedDatabase);
 }
 
-/** What stands between gateway and database, as the gateway sees it. */
+/** The link between gateway and database, as the gateway sees it. */
 type Link = { readonly target: Target; readonly stop: () => Promise<void> };
 
 function use<Between extends Link>(
@@ -79,8 +79,8 @@ export function useDatabase(
 }
 
 /**
- * The gateway that all files of a folder share, beside a database of this file's own on the same server. The gateway's current database
- * is another one: statements name the file's own (`${database.name}.orders`). For tests that neither change the gateway nor count what it
+ * The gateway that all files of a folder share, and a separate database for this file on the same server. The gateway's current database is
+ * another one, so statements name the file's own (`${database.name}.orders`). For tests that neither change the gateway nor count what it
  * does.
  */
 export function useSharedGateway(wish: Pick<Wish, 'prepare' | 'ready'> = {}): InUse {

@@ -1,4 +1,4 @@
-// Long replies of /v1/query: asked for in every format and coding, and read until they end or are cut.
+// Long replies of /v1/query: requested in every format and coding, and read until they end or are cut.
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -14,7 +14,7 @@ export const codings = ['identity', 'gzip'];
 /** All of both. */
 export const ways = types.flatMap((type) => codings.map((coding) => ({ type, coding })));
 
-/** How many rows the table `big` has; DBHTTPD_TEST_BIG_ROWS gives it more. */
+/** The number of rows of the table `big`. DBHTTPD_TEST_BIG_ROWS gives it more. */
 export const bigRows = Number(process.env.DBHTTPD_TEST_BIG_ROWS ?? 50_000);
 
 /** Selects all of `big`: some 350 bytes a row. */
@@ -25,7 +25,7 @@ export const selectDense = `select n, ${Array.from({ length: 7 }, (_, at) => `sh
 /** Column `a` of row `n`: a text with all that a format must escape. */
 export const textOf = (n: number) => `say "${n % 10}",\r\n${'é'.repeat(10)}`;
 
-/** Creates the tables `digits` and `big`, the latter of so many rows. */
+/** Creates the tables `digits` and `big`, the latter with this many rows. */
 export async function createBig(database: Database, rows = bigRows): Promise<void> {
   await database.query('create table digits (d int primary key)');
   await database.query('insert into digits values (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)');
@@ -75,7 +75,7 @@ export function open(wish: Wish) {
   });
 }
 
-/** What a reply says, chunk by chunk; rejects when it is cut. */
+/** The content of a reply, chunk by chunk. Rejects if the reply is cut. */
 export function contentOf(reply: IncomingMessage): AsyncIterable<Buffer> {
   if (reply.headers['content-encoding'] !== 'gzip') return reply;
   const gunzip = createGunzip();
@@ -90,7 +90,7 @@ export async function collect(reply: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** What came of a reply: all of it, or what there was of it before it was cut. */
+/** Resolves to a reply: all of it, or the part before it was cut. */
 export async function collectUntilCut(reply: IncomingMessage) {
   const chunks: Buffer[] = [];
   let isCut = false;

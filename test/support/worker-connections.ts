@@ -25,7 +25,7 @@ export function formatRequest(
   return `${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 }
 
-/** Opens one at another worker than those. Rejects where there is none. */
+/** Opens a connection to another worker than those. Rejects if there is none. */
 export async function openBeside(
   target: number | NetConnectOpts,
   others: readonly string[] = [],
@@ -41,7 +41,7 @@ export async function openBeside(
   throw new Error(`${mostOpened} connections, and none of another worker`);
 }
 
-/** Opens one at each of so many workers. */
+/** Opens a connection to each of this many workers. */
 export async function openAtEach(
   target: number | NetConnectOpts,
   count: number,

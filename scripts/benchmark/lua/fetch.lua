@@ -1,5 +1,5 @@
 -- The C fetch loop for large results: libmariadb's mysql_use_result row by row, nothing kept; one line of JSON each time.
--- Must not know HTTP. From the environment: BENCH_BEFORE and BENCH_AFTER (the statement around the id), BENCH_HOST, BENCH_PORT,
+-- From the environment: BENCH_BEFORE and BENCH_AFTER (the statement around the id), BENCH_HOST, BENCH_PORT,
 -- BENCH_USER, BENCH_PASSWORD, BENCH_DATABASE. sysbench links libmariadb, so LuaJIT finds it without a compiler.
 
 local ffi = require("ffi")

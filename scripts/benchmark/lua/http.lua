@@ -1,6 +1,6 @@
--- What wrk sends and what it says at the end: one request with a varying id, one line of JSON.
--- Must not know which server answers. Arguments: the request, {id} where a number goes and {key} where one goes that comes once;
--- the least and the largest number. Also, for a long request, how many letters come then, and its end.
+-- The requests of wrk and its report at the end: one request with a varying id, one line of JSON.
+-- Arguments: the request, with {id} for a number and {key} for a key that comes once;
+-- the smallest and the largest number. For a long request also the number of letters after it, and its end.
 
 local pieces, least, most = {}, 0, 0
 local begun, sent = os.time() % 0x100000000, 0

@@ -1,5 +1,5 @@
 -- The C client: the statement of a workload with a varying id, straight to MariaDB, rows fetched and dropped.
--- Must not know HTTP. From the environment: BENCH_BEFORE and BENCH_AFTER (the statement around the id), BENCH_SPAN.
+-- From the environment: BENCH_BEFORE and BENCH_AFTER (the statement around the id), BENCH_SPAN.
 
 local before, after = os.getenv("BENCH_BEFORE"), os.getenv("BENCH_AFTER")
 local span = tonumber(os.getenv("BENCH_SPAN"))

@@ -1,4 +1,4 @@
-// The floor: node:http in a cluster of its own, answering a constant body of the size asked for.
+// The floor: node:http in a cluster, answering a constant body of the requested size.
 import cluster from 'node:cluster';
 import { createServer } from 'node:http';
 import { serveCrew } from './crew.ts';

@@ -1,6 +1,5 @@
-// The peer that one writes in an afternoon: fastify, mysql2's pool, JSON.stringify; the gateway's own wire format. With
-// `tuned`: with settings found by measuring.
-// Arguments: plain or tuned, workers, connections per worker, then host, port, user, password, database.
+// A peer that can be written in an afternoon: fastify, mysql2's pool, JSON.stringify, in the gateway's wire format. `tuned` adds settings
+// found by measuring. Arguments: plain or tuned, workers, connections per worker, then host, port, user, password, database.
 import cluster from 'node:cluster';
 import fastify from 'fastify';
 import type { FieldPacket, ResultSetHeader } from 'mysql2';
@@ -32,10 +31,10 @@ function readStatement(url: string): string {
   return SQL;
 }
 
-/** The pool's options besides the account: mysql2's defaults, or no Date objects and no rows as objects. */
+/** Further options of the pool: mysql2's defaults, or no Date objects and no rows as objects. */
 const tuning = style === 'tuned' ? { dateStrings: true, rowsAsArray: true } : {};
 
-/** Rows as the wire format has them; of objects the values, in the order of the columns. */
+/** Rows in the wire format. Of rows as objects, the values in the order of the columns. */
 const listRows: (rows: object[]) => unknown[] =
   style === 'tuned' ? (rows) => rows : (rows) => rows.map((row) => Object.values(row));
 

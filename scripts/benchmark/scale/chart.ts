@@ -10,7 +10,7 @@ export type Series = {
   readonly points: readonly Point[];
 };
 
-/** What a picture shows; y is in µs. */
+/** The content of a picture; y is in µs. */
 export type Chart = {
   readonly title: string;
   readonly subtitle: string;
@@ -23,7 +23,7 @@ const width = 720;
 const height = 440;
 const plot = { left: 76, right: 688, top: 86, bottom: 376 };
 
-// An <img> follows the reader's colour scheme by itself.
+// An <img> follows the reader's colour scheme without a script.
 const style = `
 .paper{fill:#fff}.ink{fill:#1f2328}.faint{fill:#59636e}.grid{stroke:#d1d9e0}.guide{stroke:#59636e}
 .s0{stroke:#0969da;fill:#0969da}.s1{stroke:#bc4c00;fill:#bc4c00}

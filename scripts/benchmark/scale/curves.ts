@@ -3,7 +3,7 @@
 /** A request as HTTP text, and what a good answer to it holds. */
 export type Probe = {
   readonly request: string;
-  /** So many letters come after `request`, then this end: a long one fits into no command line. */
+  /** This many letters come after `request`, then `end`. A long text does not fit into a command line. */
   readonly padding: { readonly bytes: number; readonly end: string };
   readonly rows: number;
   readonly columns: number;
@@ -11,7 +11,7 @@ export type Probe = {
   readonly bodyBytes: number;
 };
 
-/** One dimension. `connections`: the points are numbers of connections, of which few ask at a time. */
+/** One dimension. With `connections`, the points are numbers of connections, and a few of them ask at a time. */
 export type Curve = {
   readonly name: 'rows' | 'columns' | 'cell' | 'connections' | 'statement';
   readonly title: string;
@@ -44,7 +44,7 @@ function get(sql: string): Sent {
   return { request, padding: { bytes: 0, end: '' } };
 }
 
-/** A POST whose statement has `length` bytes, by a string that is as long as that takes. */
+/** A POST whose statement has `length` bytes: a string in it makes up the length. */
 function post(length: number): Sent {
   const [begin, end] = ["select id from item where id = 1 and name <> '", "'"];
   const bytes = length - begin.length - end.length;

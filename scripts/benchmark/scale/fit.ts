@@ -1,4 +1,4 @@
-// How fast a cost grows: the slope of a curve on paper with two logarithmic axes.
+// The growth of a cost: the slope of its curve on paper with two logarithmic axes.
 
 /** A point of a curve. */
 export type Point = { readonly x: number; readonly y: number };

@@ -23,7 +23,7 @@ export type PointSample = {
 
 /** One on each worker, if they come to different ones: what the machine has cores for. */
 const connections = 2;
-/** A reply from here on takes so long that a second holds too few. */
+/** From this size on, one second holds too few replies. */
 const largeBytes = 2 * 1024 * 1024;
 
 /** The whole text of a probe's request. */
@@ -61,7 +61,7 @@ async function fetchAnswer(server: Server, text: string): Promise<Answer> {
 
 type Load = Pick<PointSample, 'requests' | 'wallUs' | 'errors'>;
 
-/** Loads the gateway with a probe for one second, or three where replies are large. `size` null: two connections. */
+/** Loads the gateway with a probe for one second, or for three if replies are large. `size` null: two connections. */
 export async function measurePoint(
   server: Server,
   probe: Probe,
@@ -95,7 +95,7 @@ async function runLoad(
     replyBytes,
     signal,
   });
-  // Large replies are still under way when the time is over: what has come of them has been paid for.
+  // Large replies are still in flight when the time is over, and the bytes that have come have cost their share.
   const requests = isLarge ? (outcome.bytes ?? 0) / replyBytes : outcome.requests;
   return { requests, errors: outcome.errors, wallUs: outcome.p50Ms * 1e3 };
 }

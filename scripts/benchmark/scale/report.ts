@@ -69,7 +69,7 @@ export function renderScale(results: readonly CurveResult[]): string {
   return `${blocks.join('\n')}\n\n${method}`;
 }
 
-/** What a curve's picture shows: points without errors. */
+/** The picture of a curve, from the points without errors. */
 export function composeChart({ curve, points, fit }: CurveResult): Chart {
   const good = points.filter(({ cpuUs, wallUs }) => cpuUs > 0 && wallUs > 0);
   return {

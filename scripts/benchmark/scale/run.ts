@@ -1,4 +1,4 @@
-// scripts/bench scale: a gateway of its own, every point of every curve in alternating rounds; table, pictures, JSON.
+// scripts/bench scale: a fresh gateway, every point of every curve in alternating rounds; table, pictures, JSON.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ export async function runScale(options: ScaleOptions, signal: AbortSignal): Prom
   }
 }
 
-// Compiled code before the first sample: the first curve would otherwise begin with what all of them need.
+// Compiles the code before the first sample. Otherwise the first curve would begin with the cost of compiling for all of them.
 async function warmUp(gateway: Server, signal: AbortSignal): Promise<void> {
   for (const curve of curves) {
     const probe = curve.probe(1000);
@@ -58,7 +58,7 @@ async function warmUp(gateway: Server, signal: AbortSignal): Promise<void> {
 
 type Measured = Parameters<typeof summariseCurve>[0];
 
-/** No further round is begun that would end after this. */
+/** No round begins that would end after this time. */
 const mostMs = 280_000;
 
 async function measureAll(

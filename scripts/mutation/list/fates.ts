@@ -1,4 +1,4 @@
-// What is told of statements that did not end well, by each error and each stop.
+// The reported outcome of statements that failed, for each error and each stop.
 import type { Mutation } from '../mutation.ts';
 
 export const fateMutations: readonly Mutation[] = [

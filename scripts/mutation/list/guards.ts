@@ -1,4 +1,4 @@
-// Who may ask.
+// The guards: which requests are accepted.
 import type { Mutation } from '../mutation.ts';
 
 export const guardMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// Transactions that clients hold: no statement outside of them, no word about a COMMIT that is not known.
+// Transactions that clients hold: no statement runs outside of them, and no claim about a COMMIT without an answer.
 import type { Mutation } from '../mutation.ts';
 
 export const heldMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// Which server it is, and which run of it: what is sent to one must never reach, or be believed of, another.
+// The identity of a server and of its run: what is meant for one server must never reach another, nor be believed of another.
 import type { Mutation } from '../mutation.ts';
 
 export const identityMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// Idempotency keys: whom they belong to, and what an attempt may conclude.
+// Idempotency keys: their owners, and what an attempt may conclude.
 import type { Mutation } from '../mutation.ts';
 
 export const keyMutations: readonly Mutation[] = [

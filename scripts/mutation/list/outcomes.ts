@@ -1,4 +1,4 @@
-// What is told of statements whose fate is not seen: never more than is known.
+// The reported outcome of statements whose end is not seen: never more than is known.
 import type { Mutation } from '../mutation.ts';
 
 export const outcomeMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// What was sent is not sent again.
+// Statements that were sent are not sent again.
 import type { Mutation } from '../mutation.ts';
 
 export const repeatMutations: readonly Mutation[] = [

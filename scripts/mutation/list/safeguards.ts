@@ -1,4 +1,4 @@
-// Second safeguards: what still holds where the first one has failed.
+// Second safeguards, which hold if the first one fails.
 import type { Mutation } from '../mutation.ts';
 
 export const safeguardMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// Which server takes writes, which is read from, and what a token proves.
+// The choice of the server for writes and for reads, and what a token proves.
 import type { Mutation } from '../mutation.ts';
 
 export const serverMutations: readonly Mutation[] = [

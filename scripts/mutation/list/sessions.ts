@@ -1,4 +1,4 @@
-// Nothing of a request is left in its session for the next one.
+// A session keeps nothing of a request for the next one.
 import type { Mutation } from '../mutation.ts';
 
 export const sessionMutations: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-// What the text of a statement says, and what the server makes of it.
+// The meaning of a statement's text, for the gateway and for the server.
 import type { Mutation } from '../mutation.ts';
 
 export const textMutations: readonly Mutation[] = [

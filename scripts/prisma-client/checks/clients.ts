@@ -1,5 +1,4 @@
-// The generated client, through the gateway and straight to the server, and checks that hold for both.
-// Must not know what is checked.
+// The generated client, through the gateway and directly on the server, and checks that hold for both.
 import { after, test } from 'node:test';
 import { PrismaMariaDb } from '@prisma/adapter-mariadb';
 import { PrismaPlanetScale } from '@prisma/adapter-planetscale';
@@ -18,9 +17,9 @@ export function connectThrough(url: string): PrismaClient {
   return client;
 }
 
-/** The client that the checks are about. */
+/** The client under test. */
 export const prisma = connectThrough(setting.gateway);
-/** The measure, and the second look: the same client by MySQL's own protocol. */
+/** The reference: the same client with MySQL's own protocol. */
 export const straight = connectStraight();
 
 function connectStraight(): PrismaClient {
@@ -40,7 +39,7 @@ function connectStraight(): PrismaClient {
   return client;
 }
 
-/** Begins with empty tables whose numbers start at 1. */
+/** Empties the tables, and makes their numbers start at 1. */
 export async function emptyTables(): Promise<void> {
   for (const table of ['Line', '`Order`', 'Customer', 'Sample']) {
     await straight.$executeRawUnsafe(`delete from ${table}`);
@@ -49,7 +48,7 @@ export async function emptyTables(): Promise<void> {
   }
 }
 
-/** One check of both, each time on empty tables: what is expected is what MySQL's own protocol gives. */
+/** One check of both clients, each time on empty tables. MySQL's own protocol gives the expected result. */
 export function testBoth(promise: string, check: (client: PrismaClient) => Promise<void>): void {
   for (const [way, client] of [
     ['through the gateway', prisma],
@@ -62,7 +61,7 @@ export function testBoth(promise: string, check: (client: PrismaClient) => Promi
   }
 }
 
-/** What is told of a failure: Prisma's code, and what the adapter makes of the server's error. */
+/** A failure: Prisma's code, and the adapter's view of the server's error. */
 export type Told = {
   readonly code: string | undefined;
   readonly name: string;
@@ -71,7 +70,7 @@ export type Told = {
   readonly cause: Readonly<Record<string, unknown>>;
 };
 
-/** What a promise is rejected with. */
+/** The reason that a promise is rejected with. */
 export async function failure(promise: Promise<unknown>): Promise<Told> {
   const error = await promise.then(
     () => new Error('it succeeded'),

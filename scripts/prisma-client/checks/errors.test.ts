@@ -1,4 +1,4 @@
-// Errors as the generated client tells them apart.
+// Errors of the generated client.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectThrough, failure, prisma, testBoth } from './clients.ts';

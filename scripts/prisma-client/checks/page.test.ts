@@ -1,4 +1,4 @@
-// The examples of docs/guides/drivers.md for the generated client: each is run as it stands, and prints what stands below it.
+// The examples of docs/guides/drivers.md for the generated client: each runs as it stands, and prints what the page shows below it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 // A program that begins a transaction with a wrong token: does it go on?
-// Must not know node:test, which has its own way with promises that nobody looks at.
 import { PrismaPlanetScale } from '@prisma/adapter-planetscale';
 import { PrismaClient } from './generated/client.ts';
 import { setting } from './setting.ts';

@@ -1,13 +1,13 @@
-// What scripts/prisma hands to a check.
+// The input of a check from scripts/prisma.
 
-/** Where the gateways and the server are, by URLs with their passwords. */
+/** The URLs of gateways and server, with their passwords. */
 type Setting = {
-  /** Of a gateway with `pool = 44`. */
+  /** The gateway with `pool = 44`. */
   readonly gateway: string;
-  /** Of one with `pool = 2`, transactions that end when they lie idle for a second, and `read committed` by its init_sql. */
+  /** The gateway with `pool = 2`, transactions that end after a second without a statement, and `read committed` by init_sql. */
   readonly narrow: string;
   readonly server: string;
-  /** The page's programs, each with what it has to print. */
+  /** The page's programs with their expected output. */
   readonly examples: readonly { readonly path: string; readonly printed: unknown }[];
 };
 

@@ -11,7 +11,7 @@ import { connectThrough, emptyTables, failure, prisma, straight, testBoth } from
 import type { Prisma, PrismaClient } from './generated/client.ts';
 import { setting } from './setting.ts';
 
-/** Longer than a machine with other work takes for what is to succeed. */
+/** Longer than a busy machine takes for a transaction that must succeed. */
 const generous = { maxWait: 60_000, timeout: 60_000 };
 const narrow = connectThrough(setting.narrow);
 
@@ -99,8 +99,8 @@ testBoth('one that takes longer than its timeout is P2028, and undone', async (c
 });
 
 /**
- * Two that want each other's row, in opposite order. Resolves to what became of each.
- * @param lost what the one goes on with whose statement has failed
+ * Runs two transactions that lock each other's row, in opposite order. Resolves to the result of each.
+ * @param lost what the transaction does whose statement has failed
  */
 async function collide(
   client: PrismaClient,
@@ -170,7 +170,7 @@ test('sixty at once over three workers do not mix', async () => {
 
 test('of more than there is room for some wait, and are told after maxWait; then there is room again', async () => {
   await emptyTables();
-  // Three workers of which each may hold one.
+  // Three workers, each of which may hold one.
   const many = Array.from({ length: 9 }, () =>
     narrow.$transaction((tx) => tx.$queryRaw`select sleep(2)`, { ...generous, maxWait: 500 }),
   );
@@ -190,7 +190,7 @@ test('one that lies idle for transaction_idle_timeout is over: P2039 with 1317, 
   const idle = narrow.$transaction(async (tx) => {
     await tx.customer.create({ data: { email: 'a' } });
     let told = await failure(Promise.reject(new Error('nothing was asked')));
-    // Each question is later than the last: once one comes after a second of silence.
+    // Each pause is longer than the last, until one comes after more than a second of silence.
     for (let pauseMs = 1000; told.code === undefined; pauseMs += 500) {
       await setTimeout(pauseMs);
       told = await failure(tx.customer.count());
@@ -203,7 +203,7 @@ test('one that lies idle for transaction_idle_timeout is over: P2039 with 1317, 
   assert.deepEqual(await emails(), []);
 });
 
-/** How many rows of another's a transaction sees that were committed after its first look. */
+/** Counts the rows of another transaction that a transaction sees although they were committed after its first read. */
 async function seen(client: PrismaClient, isolationLevel?: Prisma.TransactionIsolationLevel) {
   await emptyTables();
   const options = isolationLevel === undefined ? generous : { ...generous, isolationLevel };

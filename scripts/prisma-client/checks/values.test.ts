@@ -31,7 +31,7 @@ testBoth('values of every type come back as they were written', async (client) =
   await client.sample.create({ data: { ...values, json } });
   const { id: _id, ...found } = await client.sample.findFirstOrThrow();
   assert.deepEqual(found, { ...values, json });
-  // What the other way wrote is read alike.
+  // A row that the other client wrote is read alike.
   const { id: _other, ...seen } = await straight.sample.findFirstOrThrow();
   assert.deepEqual(seen, found);
 });

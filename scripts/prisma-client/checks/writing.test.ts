@@ -1,4 +1,4 @@
-// What an application does all day: nested writes, relations, upserts, many rows at once, sums.
+// The everyday work of an application: nested writes, relations, upserts, many rows at once, sums.
 import assert from 'node:assert/strict';
 import { straight, testBoth } from './clients.ts';
 import { Prisma } from './generated/client.ts';

@@ -1,4 +1,4 @@
-// What a start and --check say of certificates and keys before clients meet them.
+// A start and --check report problems with certificates and keys before clients meet them.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

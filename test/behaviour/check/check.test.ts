@@ -1,4 +1,4 @@
-// --check tells a person everything that a start would meet, and starts nothing.
+// --check reports everything that a start would meet, and starts nothing.
 import assert from 'node:assert/strict';
 import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

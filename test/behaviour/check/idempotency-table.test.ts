@@ -13,7 +13,7 @@ import { useDatabase } from '../../support/use-gateway.ts';
 
 const page = readFileSync('docs/guides/retries.md', 'utf8');
 
-/** A database whose name needs its quotes. */
+/** A database whose name must be quoted. */
 let other: string;
 /** The statement that creates the table `ledger`, as --check prints it. */
 let creation: string;
@@ -47,7 +47,7 @@ async function check(settings: Settings = {}, server: Server = database): Promis
   }
 }
 
-/** A section of several: its keys beside those of its server, which is the shared one where none is given. */
+/** One of several sections: its keys beside those of its server. The default server is the shared one. */
 type Section = Readonly<Record<string, string>>;
 type Several = Readonly<Record<string, readonly [settings: Section, server?: Server]>>;
 
@@ -64,7 +64,7 @@ async function checkAll(sections: Several): Promise<Finished> {
   }
 }
 
-/** What the page's command cuts out of what `--check` prints. */
+/** The statement that the page's command cuts out of the output of `--check`. */
 function creationIn(stdout: string): string {
   const script = /sed -n '(.+)'/.exec(page)?.[1] ?? '';
   const cut = spawnSync('sed', ['-n', script], {
@@ -83,7 +83,7 @@ function creationOf(table: string, schema = database.name): string {
   return creation.replace(own, `\`${schema}\`.\`${table}\``);
 }
 
-/** What stderr says of each section and its table, by the section's name; a line each. */
+/** The lines of stderr about each section and its table, by the section's name. */
 function faultsBySection(finished: Finished): Map<string, string[]> {
   const all = new Map<string, string[]>();
   for (const line of finished.stderr.split('\n').filter((one) => one !== '')) {
@@ -95,7 +95,7 @@ function faultsBySection(finished: Finished): Map<string, string[]> {
   return all;
 }
 
-/** What stderr says of the table of a section alone. */
+/** The lines of stderr about the table of a single section. */
 function faultsIn(finished: Finished, quoted = `\`${database.name}\`.\`ledger\``): string[] {
   const prefix = `dbhttpd: idempotency_table ${quoted}: `;
   return finished.stderr
@@ -249,7 +249,7 @@ const differences: Readonly<Record<string, readonly [change: string, ...faults: 
   ],
 };
 
-/** What only adds to the table. */
+/** The part that only adds to the table. */
 const addition = `alter table ledger
   add note varchar(20), add tenant int not null default 0, add n bigint not null auto_increment, add key (n),
   add day date generated always as (date(created)) virtual, add key (day),

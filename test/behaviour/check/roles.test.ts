@@ -1,4 +1,5 @@
-// --check tells of each of several servers what a gateway would use it for, what its account cannot see, and what read_only does not keep from it.
+// --check reports for each of several servers what a gateway would use it for, what its account cannot see, and what read_only does not
+// keep from it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {

@@ -1,4 +1,4 @@
-// --check tells of every server of every section: what it is, whether it can be reached, and what it must admit.
+// --check reports for every server of every section what it is, whether it can be reached, and which settings it must allow.
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const daemon of daemons.splice(0)) await daemon.dispose();
 });
 
-/** Nothing listens there. */
+/** No server listens there. */
 const closed = '127.0.0.1:1';
 
 function account() {

@@ -293,7 +293,7 @@ test('a write that touches more rows than maxAffected is undone', async () => {
   assert.equal(await left(), 5);
   const done = await db.query(text, [], { maxAffected: 2 });
   assert.deepEqual([done.affectedRows, done.rolledBack, await left()], [2, false, 6]);
-  // As null it would bound nothing.
+  // As null it would limit nothing.
   await assert.rejects(db.query(text, [], { maxAffected: Number.NaN }), {
     name: 'TypeError',
     message: 'max_affected must be a finite number',

@@ -1,5 +1,4 @@
-// The promises of dbhttpd/client to a program that asks: values, results, errors.
-//test.ts has what is sent again.
+// The promises of dbhttpd/client to its caller: values, results, errors. retries.test.ts has the requests that it sends again.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';
@@ -31,7 +30,7 @@ let front: HttpFront;
 let db: Client;
 after(() => front?.stop());
 
-/** An integer that stands in SQL is a BIGINT for MySQL, and so text; for MariaDB an INT. */
+/** For MySQL an integer in the text is a BIGINT, and so its value is text. For MariaDB it is an INT. */
 const literal = (value: number) => (database.flavour === 'mysql' ? String(value) : value);
 
 /** Every field of an error but its message and its cause. */

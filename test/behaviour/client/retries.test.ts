@@ -1,4 +1,4 @@
-// What dbhttpd/client sends again by itself, and what it says of a request whose reply it has not seen.
+// The requests that dbhttpd/client sends again by itself, and its report of a request without a reply.
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import { type Client, connect, sql } from '../../../src/client/client.ts';
@@ -39,7 +39,7 @@ const sentTimes = () => front.seen.length - seenBefore;
 const madeTimes = async (n: number) =>
   Number((await database.query('select count(*) as times from made where n = ?', [n]))[0]?.times);
 
-/** A fetch whose reply is there in full when it is counted. */
+/** A fetch that counts a reply when it has arrived completely. */
 function countReplies(count: () => void): typeof fetch {
   return async (input, init) => {
     const reply = await fetch(input, init);
@@ -108,7 +108,7 @@ test('a Retry-After beyond the bound of time is not waited for; retry: false wai
 
 test('nothing else is sent again without a key, and its outcome is reported', async () => {
   const cases: readonly (readonly [Deed, string, number | null, string])[] = [
-    // A proxy's own 503 does not know whether the gateway was asked.
+    // A proxy's own 503 does not show whether the gateway got the request.
     [
       { kind: 'answer', status: 503, headers: html, body: '<h1>busy</h1>' },
       'BAD_REPLY',
@@ -204,7 +204,7 @@ test('no server listens: the request is known not to be executed, and is sent ag
   assert.deepEqual([attempts, await madeTimes(70)], [2, 1]);
 });
 
-/** What a gateway answers that has found the key. */
+/** The answer of a gateway that has found the key. */
 const found: Deed = {
   kind: 'answer',
   status: 200,
@@ -232,10 +232,10 @@ const inDoubt: readonly Deed[] = [
   refusing(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' }),
 ];
 
-/** What `/v1/requests` tells of a request. */
+/** An entry of `/v1/requests`. */
 type Listed = { readonly id: string; readonly phase: string };
 
-/** After these it is known that nothing stands, and it may succeed the next time. */
+/** After these the client knows that nothing was committed, and that the next attempt may succeed. */
 const undone: readonly Deed[] = [
   refusing(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'rolled_back', retryable: true }),
   refusing(503, { code: 'ER_OPTION_PREVENTS_STATEMENT', outcome: 'rolled_back', retryable: true }),

@@ -1,4 +1,4 @@
-// What db.transaction of dbhttpd/client promises: all or nothing, the function's own error, and the truth about a COMMIT.
+// The promises of db.transaction of dbhttpd/client: all or nothing, the function's own error, and the truth about a COMMIT.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import {
@@ -42,7 +42,7 @@ const written = async () => {
   const rows = await database.query('select who from notes order by who');
   return rows.map(({ who }) => who);
 };
-/** What was sent in this test: `begin`, `query`, `commit`, `rollback`. */
+/** The requests of this test: `begin`, `query`, `commit`, `rollback`. */
 const sent = () =>
   front.seen.slice(seenBefore).map(({ path }) => {
     const last = path.split('/').at(-1);
@@ -265,7 +265,7 @@ test('a COMMIT whose reply is lost on its way is asked for again, and known', as
 
 test('a COMMIT that outlives its deadline is asked for until it is known', async () => {
   const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
-  // What comes before COMMIT is done by then, however busy this machine is.
+  // Long enough for everything before COMMIT, even on a busy machine.
   const options = { timeoutMs: 3000, retry: { attempts: 20 } };
   const committing = db.transaction((tx) => insert(tx, 1), options);
   committing.catch(() => {});

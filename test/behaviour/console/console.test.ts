@@ -6,7 +6,7 @@ import type { Target } from '../../support/gateway.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 
 const token = 'a-token-of-the-tests';
-/** Nothing listens there: the page needs no database. */
+/** No server listens there: the page needs no database. */
 const unreachable: Target = {
   host: '127.0.0.1',
   port: 1,

@@ -1,6 +1,6 @@
-// The console tells an operator at night whether it is the gateway, the database or a client, which worker, server and statement, since when.
+// The console shows an operator at night whether the gateway, the database or a client is at fault, which worker, server and statement, and
+// since when. Real faults, real load, a real browser; and the page itself under full load.
 // Waits 20 s: a statement is slow beside earlier points of its history, which are ten seconds long.
-// Real faults, real load, a real browser; and the page itself under full load.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
@@ -18,11 +18,11 @@ import { openConsole } from './support/console-page.ts';
 import { type SteadyLoad, startSteadyLoad } from './support/steady-load.ts';
 
 const orders = 'select sum(total) from open_orders where customer = ?';
-/** It takes so long that a busy machine does not double it. */
+/** Long enough that a busy machine does not double it. */
 const held = 'select sleep(0.2)';
 let database: Database;
 let browser: Browser;
-/** What is slow is only slow beside what was before: these two have a past when their tests begin. */
+/** A statement is slow only in comparison with its past. These two have a past when their tests begin. */
 let slowing: Gateway;
 let narrow: Gateway;
 const loads: SteadyLoad[] = [];
@@ -81,7 +81,7 @@ async function toLookAt(page: Page, what: RegExp): Promise<{ text: string; part:
   };
 }
 
-/** The latest moment at which a clock showed the time that follows this word. */
+/** The latest moment at which a clock showed the time after this word. */
 function momentOf(text: string, word = 'since'): Date {
   const [, ...clock] = new RegExp(`${word} (\\d\\d):(\\d\\d):(\\d\\d)`).exec(text) ?? [];
   assert.equal(clock.length, 3, text);
@@ -157,7 +157,7 @@ test('names the replica that is behind, since when, and that it gets no reads', 
 });
 
 test('shows the state, moves on and kills under full load, while a worker hangs too', async () => {
-  // What is to be killed must not end by itself, however busy this machine is.
+  // The statement to be killed must not end by itself, even on a busy machine.
   const settings = { workers: 2, pool: 4, statement_timeout: '5m' };
   const gateway = await startGateway({ database, settings });
   const gate = await closeGate(database);
@@ -186,7 +186,7 @@ test('shows the state, moves on and kills under full load, while a worker hangs 
       for (const isHung of [false, true]) {
         if (isHung) {
           signal(hung, 'SIGSTOP');
-          // It is replaced after ten seconds: a page that is loaded later may see its successor.
+          // The supervisor replaces the worker after ten seconds, so a page that loads later may show its successor.
           await page.locator('#workers').getByText('silent').waitFor();
           await page.reload();
         }
@@ -233,7 +233,7 @@ test('names the statement that has become slow, what it took before, and since w
   // It takes up to twenty seconds, and each question costs the gateway and the test some of the processor.
   await eventually('it has a past', hasPast, { everyMs: 500 });
   const faultAt = Date.now();
-  // A new version of the application: each order is looked at for long.
+  // A new version of the application, which reads each order for a long time.
   await database.query(
     'create or replace view open_orders as select * from orders where total > 0 and sleep(0.3) = 0',
   );

@@ -1,5 +1,5 @@
-// The promise of the console in front of a running instance: what it shows is so, while a worker hangs too; what it ends, ends;
-// it asks for a token where one is needed, and forgets it with its tab.
+// The promises of the console with a running instance: it shows the truth, even while a worker hangs. What it ends, ends. It requests a
+// token if one is needed, and forgets it with its tab.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';

@@ -15,7 +15,7 @@ import {
   openConsole,
 } from './support/console-page.ts';
 
-// What is shown here is made up: the gateway gives the page alone.
+// The tests invent the data: the gateway only delivers the page.
 const { gateway } = useSharedGateway();
 let browser: Browser;
 before(async () => {
@@ -90,7 +90,7 @@ test('leads to every part by a link and by a key', async () => {
       assert.equal(new URL(page.url()).hash, `#${id}`);
       await page.locator(`#${id}`).waitFor({ state: 'visible' });
     }
-    // Where one writes, a key is a letter.
+    // In an input field, a key is a letter.
     await page.keyboard.press('q');
     await page.keyboard.type('rest?');
     assert.equal(await page.inputValue('#sql'), 'rest?');
@@ -268,7 +268,7 @@ test('leaves the parts that are answered alone when one is not', async () => {
     );
     await askNow(page);
     await page.getByText('Not available (404): There is nothing here.').waitFor();
-    // What was there stays to be read.
+    // The earlier content remains readable.
     assert.equal(await page.locator('#statements tbody tr').count(), 2);
     for (const id of parts.filter((one) => one !== 'statements')) await isShown(page, id);
     assert.equal(await page.locator('#banner').isVisible(), false);

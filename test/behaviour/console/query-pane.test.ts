@@ -1,5 +1,5 @@
-// The promise of the console's query pane: what is run, where and how is said; values are shown as they are; a hundred
-// thousand rows are looked at as ten are.
+// The promises of the console's query pane: it shows what ran, where and how; it shows values as they are; a hundred thousand rows are as
+// easy to read as ten.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
@@ -101,7 +101,7 @@ test('shows a hundred thousand rows with a page that stays small', async () => {
         return numbers.includes(String(at * 100_000));
       });
       assert.ok((await rows.count()) < 80);
-      // What is seen is seen where it stands.
+      // Visible without scrolling.
       assert.ok(await rows.last().isVisible());
     }
     await frame.focus();

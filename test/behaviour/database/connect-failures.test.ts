@@ -86,7 +86,7 @@ function show({ cert, key }: typeof served): void {
   copyFileSync(key, served.key);
 }
 
-/** From now on new connections see this certificate. */
+/** Shows this certificate to new connections from now on. */
 async function present(files: typeof served): Promise<void> {
   show(files);
   await database.query(database.flavour === 'mariadb' ? 'flush ssl' : 'alter instance reload tls');
@@ -105,17 +105,17 @@ async function makeWell(): Promise<void> {
 async function endConnections(): Promise<void> {
   const sql = "select id from information_schema.processlist where user = 'app'";
   for (const { id } of await database.query(sql)) {
-    // It may have ended by itself.
+    // The connection may have ended meanwhile.
     await database.query(`kill ${id}`).catch(() => undefined);
   }
 }
 
-/** What --check says with the gateway's own configuration. */
+/** Runs --check with the gateway's own configuration. */
 function check({ configPath, section }: Gateway) {
   return runCommand(['-c', configPath, '-s', section, '--check']);
 }
 
-/** What --check says of the database, and the line that the log has for it, behind its first `logBefore` characters. */
+/** The report of --check about the database, and the line of the log about it, after the log's first `logBefore` characters. */
 async function failureOf(
   gateway: Gateway,
   words: RegExp,
@@ -320,7 +320,7 @@ test(
         return (await ask.db({ SQL: 'select 1' })).status === 200;
       });
       await eventually('ready beside it', isReady);
-      // A busy pool is ready too, though there is nothing to ask on.
+      // A busy pool is ready too, although no connection is free for a probe.
       const busy = ask.db({ SQL: `select ${gate.zero}` });
       await processlist.started('from gate');
       const from = performance.now();

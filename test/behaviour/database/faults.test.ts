@@ -95,7 +95,7 @@ test(
     for (const { status } of statuses) assert.ok([200, 502, 503].includes(status), String(status));
     assert.ok(statuses.some(({ status }) => status === 503));
     const idle = () => readMetric(gateway, 'dbhttpd_pool_connections', { state: 'idle' });
-    // The control connection comes back by itself, on a delay of its own.
+    // The control connection comes back independently, after its own delay.
     await eventually('pool, control and probe', async () => {
       return (await serverConnections()) === pool + 2;
     });
@@ -171,7 +171,7 @@ describe('frozen', options, () => {
   }
 
   test('frozen, then thawed: everything answered within its deadline, and well again', () =>
-    // Those on a connection, those that waited for one, and those after them that find the database away.
+    // Requests on a connection, requests that waited for one, and requests after them, which find the database away.
     freezeUnder(20, (told) => told(/^504 DEADLINE_RUNNING/) >= pool && told(/^503/) >= 40));
 
   test('a connection to a frozen server is given up after ten seconds; what waits for it is answered by its deadline', async () => {

@@ -38,7 +38,7 @@ const linesAbout = (what: RegExp) =>
     .split('\n')
     .filter((line) => what.test(line));
 
-/** From now on the database refuses everyone, and has ended all connections. */
+/** From now on the database refuses all connections. It has ended the open ones. */
 function goAway(): void {
   proxy.refuse(true);
   proxy.cutAll();

@@ -1,5 +1,5 @@
-// A server that means no good, while it lets a connection in: what it sends is bounded, whatever it sends ends that
-// connection alone, and the password does not leave under a key of its own.
+// A hostile server during the handshake: the gateway takes a bounded amount from it, a fault ends only that connection, and the password is
+// not sent under a key of the server's choice.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { cases, fc } from '../../support/property.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const arena = Buffer.alloc(144 * 1024);
-/** What the kernel holds on its way counts as sent. */
+/** Bytes in the kernel's buffers count as sent. */
 const mostTaken = 16 * 1024 * 1024;
 
 let server: FakeMysql;
@@ -29,12 +29,12 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Whether the last connection was let in because the server remembers the password. */
+/** Whether the server accepted the last connection because it remembers the password. */
 let wasRemembered = false;
 
 type Opened = { readonly code: string; readonly message: string };
 
-/** Connects and closes again; tells why it could not. */
+/** Connects and closes again. Resolves to the reason of a failure. */
 async function open(withTls = false, serverKeys: readonly string[] = []): Promise<Opened | null> {
   const { target } = server;
   const tls = withTls ? { verify: false, ca: null, cert: null, key: null } : null;
@@ -159,7 +159,7 @@ const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const otherPem = other.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const keyLength = 256;
 
-/** Asks for the password by a method that has the client ask for the server's key; tells what came. */
+/** Requests the password by a method that makes the client ask for the server's key. Returns the packets that came. */
 function askForPassword(plugin: string): Buffer[] {
   const came: Buffer[] = [];
   const change = Buffer.concat([

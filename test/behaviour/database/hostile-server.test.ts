@@ -52,7 +52,7 @@ afterEach(async () => {
 
 const ask = (SQL: string) => gateway.dbPost({ SQL, TIMEOUT: 3000 });
 
-/** What the client of a statement that is answered in this way sees: a status and a code, or a reset. */
+/** The result that a client sees for a statement with this answer: a status and a code, or a reset. */
 async function seenAfter(
   answer: (client: FakeClient) => void,
   sql = 'select bad',
@@ -88,7 +88,7 @@ async function growth(work: () => Promise<unknown>): Promise<number> {
 }
 
 const oneColumn = [lengthEncoded(1), columnPacket(), eofPacket()];
-/** By what is without end: an answer that begins it, and how much of it a gateway may take in. */
+/** Endless answers: the beginning of each, and how much of it a gateway may take in. */
 const floods: Readonly<Record<string, readonly [start: readonly Buffer[], Iterator<Buffer>]>> = {
   'a row': [oneColumn, endlessPacket(4)],
   'a row, announced as a thousand cells': [
@@ -156,7 +156,7 @@ test('the log names a breach of the protocol, without the bytes that were sent',
     const isSaid = () => gateway.log().slice(before_).includes(said);
     const misbehave = () => seenAfter(({ socket }) => void socket.write(bytes));
     assert.equal(await misbehave(), '502 CONNECTION_LOST');
-    // Connections that are lost within a second share a line, which tells why the first of them was.
+    // Connections that are lost within a second share a line, which has the reason of the first one.
     await eventually(said, async () => {
       if (!isSaid()) await misbehave();
       return isSaid();

@@ -1,4 +1,4 @@
-// What opening a connection relies on beyond mysql2's documented interface, pinned to the version it was read from.
+// The parts of mysql2 beyond its documented interface that opening a connection relies on, in the version from which they were read.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';

@@ -1,5 +1,5 @@
-// Query attributes on the wire: asked for where a MySQL offers them and nowhere else; then every statement has its head, and none
-// becomes too long by it.
+// Query attributes on the wire: requested only if a MySQL offers them. Then every statement has their head, and none becomes too long by
+// it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -27,7 +27,7 @@ const head = Buffer.concat([
   Buffer.from(traceparent),
 ]);
 const emptyHead = Buffer.from([comQuery, 0, 1]);
-/** A statement behind what stands before all of them. */
+/** A statement after the bytes that come before every statement. */
 const beginsWith = (query: Buffer, own: Buffer) =>
   query.subarray(0, own.length).equals(own) && /^[a-z]/i.test(query.toString('utf8', own.length));
 
@@ -82,7 +82,7 @@ after(async () => {
 
 const of = (kind: Kind) => servers.get(kind) ?? assert.fail(kind);
 
-/** The server of this kind, and how it is asked through the gateway. */
+/** A server of this kind, and the requests to it through the gateway. */
 function use(kind: Kind) {
   const ask = (request: object, options = {}) =>
     gateway.dbPost({ SERVER: kind, ...request }, options);
@@ -91,7 +91,7 @@ function use(kind: Kind) {
   return { server: of(kind), ask, askBatch };
 }
 
-/** Everything that asked for them, and all COM_QUERYs. */
+/** The packets that requested attributes, and all COM_QUERYs. */
 function seen({ clients }: FakeMysql) {
   const asked = clients.flatMap((client) =>
     client.asked.map((flags) => (flags & queryAttributes) !== 0),

@@ -11,7 +11,7 @@ import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const pool = 4;
 const queue = 5;
-/** The gateway asks a connection that lay idle for longer than 500 ms before it sends a statement on it. */
+/** The gateway pings a connection that was idle for longer than 500 ms before it sends a statement on it. */
 const notTrustedMs = 600;
 
 const { gateway, database, proxy } = useProxiedGateway({ workers: 1, pool, queue });
@@ -91,7 +91,7 @@ test('a database that is away is not stormed: one attempt at a time, at growing 
     return asked >= 100 && attempts() >= 14;
   });
   const seconds = (performance.now() - from) / 1000;
-  // As many as the pool has at first; then pool and control back off: 50 ms, 100 ms, … and twice a second for requests.
+  // At first as many as the pool has. Then pool and control back off: 50 ms, 100 ms, … and twice a second for requests.
   assert.ok(attempts() <= 24 + 2 * seconds, `${attempts()} in ${seconds} s, ${asked} requests`);
   proxy.refuse(false);
   await eventually('service is back', serves, { timeoutMs: 8000 });

@@ -23,9 +23,9 @@ import { seed } from '../../support/property.ts';
 
 const writes = 500;
 const clients = 12;
-/** The deadline of a write whose answer is lost; these wait for it. */
+/** The deadline of a write whose answer is lost. The writes wait for it. */
 const deadline = '1s';
-/** Every so many writes one loses its answer, and one loses its connection after the server has it: known outcomes, whatever the seed. */
+/** At this interval, one write loses its answer, and another loses its connection after the server has it: known outcomes for any seed. */
 const everyDrop = 40;
 const everyCut = 8;
 const drawnShare = 0.25;

@@ -123,7 +123,7 @@ test('says Content-Length up to the buffer, to the byte, and streams one byte be
     ['64KiB', 65536],
   ] as const) {
     const gateway = gateways[buffer];
-    // Beyond some length a string is of another type: the bulk stands in cells of a fixed one.
+    // From some length on, a string has another type, so the bulk is in cells of a fixed one.
     const bulk = limit > 60000 ? "repeat('z', 30000) as a, repeat('z', 30000) as b, " : '';
     const sql = (length: number) => `select ${bulk}repeat('y', ${length}) as x`;
     const frame = (await gateway.dbPost({ SQL: sql(500) })).body.length - 500;

@@ -42,9 +42,9 @@ const rowsOf = (size: number) =>
    select repeat('x', ${size}) from c`;
 const long = encoded({ SQL: rowsOf(100) });
 
-/** Node 0.1 and 0.2: `connection.request('/db?…')`, without headers of its own. */
+/** Node 0.1 and 0.2: `connection.request('/db?…')`, without further headers. */
 const node02 = (target: string) => `GET ${target} HTTP/1.1\r\nConnection: close\r\n\r\n`;
-/** Yajl::HttpStream of yajl-ruby, whose header section ends twice; it reads JSON from the socket, to its end. */
+/** Yajl::HttpStream of yajl-ruby, whose header section ends twice. It reads JSON from the socket, to its end. */
 const yajl = (target: string) =>
   `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Yajl::HttpStream 0.6.1\r\n` +
   'Accept: */*\r\nAccept-Charset: utf-8\r\n\r\n\r\n';

@@ -1,4 +1,4 @@
-// The promise of a machine without WebAssembly: the same documents, written one row at a time, and a word in the log.
+// The promise for a machine without WebAssembly: the same documents, written one row at a time, and a line in the log.
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import { type Gateway, startGateway } from '../../support/gateway.ts';

@@ -115,7 +115,7 @@ test('Kysely writes, reads, changes and removes', async () => {
   }
 });
 
-/** As Prisma's client describes an argument. */
+/** An argument as Prisma's client describes it. */
 const argument = (scalarType: string, dbType = '') =>
   ({ scalarType, dbType, arity: 'scalar' }) as never;
 

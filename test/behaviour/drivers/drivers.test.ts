@@ -1,4 +1,4 @@
-// The promise of drivers = planetscale: who may log in, what is rejected and how, what a session carries.
+// The promise of drivers = planetscale: which logins are accepted, what is rejected and how, what a session carries.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

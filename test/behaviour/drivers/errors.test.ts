@@ -40,7 +40,7 @@ after(async () => {
   await database?.stop();
 });
 
-/** What Prisma's adapter makes of an error: its kind, and what it has found in the text. */
+/** The view of Prisma's adapter on an error: its kind, and what the adapter found in the text. */
 async function kindOf(sql: string, url = driverUrl(gateway)): Promise<Record<string, unknown>> {
   const adapter = await new PrismaPlanetScale({ url }).connect();
   const error = await adapter.queryRaw({ sql, args: [], argTypes: [] }).then(

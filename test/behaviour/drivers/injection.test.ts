@@ -102,7 +102,7 @@ async function withstands(by: Gateway): Promise<void> {
 
 const modes = [
   '',
-  // With ANSI_QUOTES.
+  // The mode ANSI_QUOTES.
   'ANSI',
   'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES',
   'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,TRADITIONAL',

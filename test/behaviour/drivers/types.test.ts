@@ -28,7 +28,7 @@ after(async () => {
   await database?.stop();
 });
 
-/** What a type is called in Vitess's words, by its name on the wire; text and bytes share theirs. */
+/** Vitess's name of each type on the wire. Text and bytes share theirs. */
 const vitessNames: Readonly<Record<string, readonly string[]>> = {
   TINY: ['INT8', 'UINT8'],
   SHORT: ['INT16', 'UINT16'],
@@ -53,7 +53,7 @@ const vitessNames: Readonly<Record<string, readonly string[]>> = {
   NULL: ['NULL'],
 };
 
-/** What the driver would make of it is left out: the bytes, one character each. */
+/** The bytes, one character each, without the driver's conversion. */
 const raw = (_field: Field, value: string | null) => value;
 
 async function check({ type, wire, values }: TypeCase): Promise<void> {
@@ -128,7 +128,7 @@ test('fields have the types, flags, character sets and lengths that Vitess gives
     more: 'VARCHAR',
   });
   assert.match(names.two ?? '', /^INT(32|64)$/);
-  // As PlanetScale's own documentation shows it.
+  // The same as in PlanetScale's own documentation.
   assert.deepEqual(told.get('id'), {
     name: 'id',
     type: 'UINT64',
@@ -250,7 +250,7 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
   for (const table of ['here', 'there']) {
     await database.query(`create table ${table} (id int primary key, n int)`);
   }
-  // mysql2 asks for CLIENT_FOUND_ROWS by default.
+  // mysql2 sets CLIENT_FOUND_ROWS by default.
   const measure = await database.connect();
   const told: [statement: string, expected: number, rows: number][] = [];
   for (const statement of [

@@ -1,5 +1,5 @@
-// `coalesce = on`, on bad days: whatever becomes of the request whose statement runs, those behind it get what is theirs; replies too
-// long to be held back, readers that do not read, and a stop meanwhile.
+// `coalesce = on` with faults: whatever happens to the request whose statement runs, its followers get the right reply. Replies too long to
+// be held back, readers that do not read, and a stop meanwhile.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
@@ -42,7 +42,7 @@ const coalesced = async () =>
   (await readMetric(gateway, 'dbhttpd_coalesced_requests_total')) - coalescedBefore;
 const followers = 4;
 
-/** One request of its own kind, and others behind it, for the same; all wait for the only session. */
+/** Queues a request, and others behind it for the same statement. All wait for the only session. */
 async function queueUp(leader: () => Promise<Reply>) {
   await occupy(gateway, proxy);
   const first = leader();
@@ -53,7 +53,7 @@ async function queueUp(leader: () => Promise<Reply>) {
   return { first, rest };
 }
 
-/** The same, up to the moment when MySQL has got the first one's statement, whose answer is held back. */
+/** The same, up to the moment when MySQL has the first request's statement. Its answer is held back. */
 async function runFirst(leader: () => Promise<Reply>) {
   const queued = await queueUp(leader);
   await runLeader();
@@ -274,7 +274,7 @@ test('a stop that ends a long read starts it for none of the requests that waite
   });
   const long =
     'select sum(length(a.v)) from t a, t b, t c, t d where a.id + b.id + c.id + d.id < 0';
-  // The second one is free when the stop comes, and used so lately that it would not be asked first.
+  // When the stop comes, this session is free, and was used so recently that the gateway would not ping it first.
   await occupy(stopping, proxy);
   await occupy(stopping, proxy);
   const replies = Array.from({ length: 5 }, () => stopping.dbPost({ SQL: long }));

@@ -1,4 +1,4 @@
-// `coalesce = on` under load, pipelined reads included: every read sees what was committed before it was asked for.
+// `coalesce = on` under load, with pipelined reads: every read sees what was committed before it was requested.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -67,13 +67,13 @@ test('a result that max_result_bytes refuses is refused to each', async () => {
   for (const reply of replies) assert.equal(outcomeOf(reply), '422 RESULT_TOO_LARGE failed');
 });
 
-/** So many at least; on until so many reads were shared. */
+/** At least this many increments; more until enough reads were shared. */
 const increments = 50;
 const leastShared = 20;
 const readers = 8;
 const statements = [
   'select n from counter where id = 1',
-  // Long enough that others ask meanwhile.
+  // Long enough that others request it meanwhile.
   'select max(n) from counter, (select sum(a.id) from t a join t b on b.id < 40) s where id = 1',
 ];
 

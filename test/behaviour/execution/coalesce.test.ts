@@ -116,7 +116,7 @@ test('a read that MySQL has got is not joined: what was committed before a reque
       assert.equal(cellOf(await first.reply), 'b');
       await database.query("update t set v = 'b' where id = 2");
     }
-    // A read in whose name a transaction has begun is not joined either.
+    // A read for which a transaction has begun is not joined either.
     const request = { SQL, READ_ONLY: true };
     const begin = 'START TRANSACTION READ ONLY';
     const first = await holdAnswer(proxy, begin, () => own.dbPost(request));
@@ -187,7 +187,7 @@ test('what differs in parameters, options or a blank runs by itself', async () =
     proxy,
     requests.flatMap((request) => [request, request]),
   );
-  // Metadata and ROLLBACK_ON_ERROR ask for more than the statement.
+  // Metadata and ROLLBACK_ON_ERROR request more than the statement.
   assert.equal(await coalesced(), requests.length - 2);
 });
 

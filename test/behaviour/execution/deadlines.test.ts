@@ -88,7 +88,7 @@ test('TIMEOUT cannot raise statement_timeout', async () => {
     database,
     settings: { workers: 1, pool: 1, statement_timeout: '300ms' },
   });
-  // What is measured is the statement's time, not that of a first connection.
+  // The measured time is the statement's, without that of a first connection.
   await strict.dbPost({ SQL: 'select 1' });
   const from = performance.now();
   const reply = await strict.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 60_000 });

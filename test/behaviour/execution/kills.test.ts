@@ -26,14 +26,14 @@ const kills = cases(120);
 const lanes = 4;
 
 /**
- * A read that computes for about as long as it is asked for. Not SLEEP: under a KILL that meets its end,
- * MariaDB 10.11 itself stands still for seconds (all threads in SLEEP, and the KILL, wait for one mutex).
+ * A read that computes for about the requested time. It does not use SLEEP: if a KILL meets the end of SLEEP, MariaDB 10.11 itself hangs
+ * for seconds (all threads in SLEEP, and the KILL, wait for one mutex).
  */
 function computing(rows: number): string {
   return `select count(*) from many a, many b where a.n <= ${Math.ceil(rows)} and sha2(a.n + b.n, 224) = 'x'`;
 }
 
-/** How many rows of the outer table take a millisecond, on this machine and now. */
+/** The number of rows of the outer table that take a millisecond, on this machine and now. */
 async function calibrate(): Promise<number> {
   const rows = 200;
   const from = performance.now();

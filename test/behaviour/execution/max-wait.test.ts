@@ -1,4 +1,4 @@
-// No request waits for a connection for longer than max_wait, or a quarter of its deadline, wherever it waits; the log tells of it.
+// No request waits for a connection for longer than max_wait, or a quarter of its deadline, wherever it waits. The log reports it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -126,7 +126,7 @@ test('after a refusal the service is back as soon as the database is', async () 
 });
 
 test('a statement whose COMMIT failed is unknown, and a batch is rolled back', async () => {
-  // As a node of Galera answers that loses its quorum meanwhile: it may stand all the same.
+  // The answer of a Galera node that loses its quorum meanwhile: the write may be committed all the same.
   await database.query(`
     create table uncertain (id int primary key) engine = InnoDB;
     create trigger commit_fails before insert on uncertain for each row

@@ -38,7 +38,7 @@ test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics
   const probing = probe({ port: gateway.port, paths, rounds: 5 });
   const connections: RawConnection[] = [];
   const clients: Promise<void>[] = [];
-  // Each asks as soon as it is there, and more come when those are shed: all of them in one instant would measure how fast a
+  // Each connection asks as soon as it is open, and more come when those are shed. All of them in one instant would measure how fast a
   // machine compiles a worker's first two thousand requests.
   while (connections.length < crowd) {
     const come = await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)));

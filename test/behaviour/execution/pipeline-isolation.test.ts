@@ -8,11 +8,11 @@ import { useGateway } from '../../support/use-gateway.ts';
 import { askAtOnce } from './support/at-once.ts';
 
 /**
- * Each view is a shape of its own: one that has left the pipeline would stay out for a while. On a machine that pauses a round may
- * miss the pipeline: then there is another view.
+ * Each view is a separate shape, because a shape that has left the pipeline would stay out for a while. A round may miss the pipeline on a
+ * machine that pauses: then there is another view.
  */
 const views = 12;
-/** So many rounds that met the pipeline are enough. */
+/** This many rounds that met the pipeline are enough. */
 const enough = 3;
 const manyRows = 40_000;
 const innocent = 'select v from plain where id = 1';

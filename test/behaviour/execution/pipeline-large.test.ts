@@ -1,4 +1,4 @@
-// A read of a quick shape whose result is large this once: it streams as any other, others do not wait, memory stays.
+// A read of a quick shape whose result is large this once: it streams like any other read, others do not wait, and memory does not grow.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';

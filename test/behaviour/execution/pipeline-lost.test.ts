@@ -1,4 +1,4 @@
-// The pipeline's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
+// The pipeline's connection is lost, or the database hangs, with several reads in flight: each has its right outcome.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -68,7 +68,7 @@ async function playUndisturbed(
   throw new Error('a read was slow in every round, or was run again after its connection was lost');
 }
 
-/** How many were answered with their row; all others must be unknown, and nothing was sent twice. */
+/** Counts the reads that were answered with their row. All others must be unknown, and nothing was sent twice. */
 async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gateway['db']>[]) {
   let answered = 0;
   for (const [at, reply] of (await Promise.all(pending)).entries()) {
@@ -79,7 +79,7 @@ async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gat
     } else {
       assert.equal(outcomeOf(reply), '502 CONNECTION_LOST unknown');
     }
-    // What was written as the connection was cut may have come nowhere.
+    // A statement that was written as the connection was cut may not have arrived.
     assert.ok(timesSeen(id) <= 1, `${id}: sent ${timesSeen(id)} times`);
   }
   return answered;
@@ -130,7 +130,7 @@ test('cut in the midst of the answers: what came before has its result, the rest
 test('a database that freezes under a busy pipeline: all is answered in its deadline, and served again after it', async (t) => {
   if (!ownServerOnly(t)) return;
   const isGivenUp = async () => (await readMetric(gateway, 'dbhttpd_pipeline_connections')) === 0;
-  // Shapes of their own: one that has met a frozen server stays out of the pipeline for a while.
+  // Separate shapes, because a shape that has met a frozen server stays out of the pipeline for a while.
   const readAs = (shape: string) => (id: number) =>
     `select id, v as ${shape} from t where id = ${id}`;
   for (const [TIMEOUT, isOutlived, frozen, fresh] of [

@@ -1,4 +1,4 @@
-// A read that ran in the pipeline, was cut short, and finds no place outside: it is never said to be not executed.
+// A read that ran in the pipeline, was cut short, and finds no place outside: it is never reported as not executed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
@@ -11,7 +11,7 @@ import { useDatabase } from '../../support/use-gateway.ts';
 
 /** Two of them are the pipeline's. */
 const pool = 4;
-/** Each is a shape of its own. On a machine that pauses a read may not come into the pipeline: then the next one is tried. */
+/** Each table is a separate shape. On a machine that pauses, a read may miss the pipeline: then the test uses the next table. */
 const tables = ['locked_a', 'locked_b', 'locked_c', 'locked_d', 'locked_e', 'locked_f'];
 const innocent = 'select id from innocent where id = 1';
 

@@ -21,9 +21,8 @@ const innocents = 50;
 const innocent = (id: number) => `select v from innocent where id = ${id}`;
 
 /**
- * A table for each test: a shape that has left the pipeline stays out for a while. They are there before the gateway, since
- * nothing is in the pipeline while it finds out what has become of tables. Where a machine that pauses may spoil an attempt, there are
- * several.
+ * A table for each test, because a shape that has left the pipeline stays out for a while. They exist before the gateway, since the
+ * pipeline is empty while the gateway finds out what has changed in tables. Tests that a pause of the machine may spoil have several.
  */
 const spare = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const lockable = [
@@ -52,7 +51,7 @@ const { gateway, database, proxy } = useProxiedGateway(
 );
 
 let processlist: Processlist;
-/** Those that were begun: one that goes on after its test would be in the way of the next. */
+/** The running loads: a load that outlives its test would disturb the next one. */
 const loads: Load[] = [];
 beforeEach(async () => {
   processlist = await openProcesslist(database);

@@ -23,7 +23,7 @@ const database = useDatabase({
   },
 });
 
-/** Has the tests of a suite share one gateway. */
+/** Makes the tests of a suite share one gateway. */
 function shareGateway(settings: { readonly workers: number; readonly pool: number }) {
   let gateway: Gateway | undefined;
   before(async () => {
@@ -43,7 +43,7 @@ async function forEach(count: number, act: (n: number) => Promise<void>): Promis
   );
 }
 
-/** Repeats the round until so many statements have run in the pipeline: on a busy machine most are not quick. */
+/** Repeats the round until this many statements have run in the pipeline: on a busy machine most are not quick. */
 async function untilPipelined(
   gateway: Gateway,
   count: number,

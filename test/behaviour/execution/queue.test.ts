@@ -85,7 +85,7 @@ test('pool 4, queue 8, 100 statements: 12 are served, 88 refused at once, never 
   );
 });
 
-/** What the access log has of requests with this id, in the order of their ends. */
+/** The lines of the access log for requests with this id, in the order of their ends. */
 function accessLines(id: string): { readonly code: string | null }[] {
   return readFileSync(join(gateway.directory, 'log.access.log'), 'utf8')
     .split('\n')
@@ -110,7 +110,7 @@ test('requests are served in the order in which they came', async () => {
   const gate = await closeGate(database);
   const busy = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
   await processlist.started('from gate', 4);
-  // One free connection for those behind them: they go on to wait at a gate of their own.
+  // One free connection for the requests behind them, which go on to wait at another gate.
   const second = await closeGate(database, 'second_gate');
   const blockers = Array.from({ length: 3 }, () =>
     gateway.dbPost({ SQL: `select ${second.zero}` }),

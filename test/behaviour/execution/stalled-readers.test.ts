@@ -1,6 +1,6 @@
+// Readers that take little of large replies: while others wait, they have at most half of the pool, and none is reset while no request
+// waits.
 // Waits 20 s: a reader is slow once its pace over two seconds is known.
-// Readers that take little of large replies: while others wait they have half of the pool at most, and none is reset
-// while no request waits.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -24,7 +24,7 @@ const { gateway } = useGateway(
     pool,
     access_log: 'json',
     session_reset: 'always',
-    // Two seconds pass until two of a crowd are reset, and others come before the requests that are looked at.
+    // Two seconds pass until two of a crowd are reset, and others come before the requests under test.
     max_wait: '1m',
     statement_timeout: '5m',
   },
@@ -73,7 +73,7 @@ async function stall(): Promise<Reader> {
   return reader;
 }
 
-/** Taken in one go, fifty times a second: 25 MB a second. The system tells of what was taken in portions of up to a megabyte or two. */
+/** Read at once, fifty times a second: 25 MB a second. The system reports reads in portions of up to a megabyte or two. */
 const mouthful = 512 * 1024;
 
 /** A machine that does not let the reader read for as long has the gateway take it for slow, rightly. */
@@ -136,7 +136,7 @@ test('one that goes on reading is not reset for those that do not', async () => 
   assert.fail('the machine paused too often');
 });
 
-/** Whether a reader was served to the end beside those that stall; false: the machine did not let it read. */
+/** Resolves to whether a reader was served to the end beside stalled ones; false: the machine did not let it read. */
 async function keepsReading(): Promise<boolean> {
   const reader = await stall();
   const { end, longestGapMs } = flow(reader);
@@ -156,7 +156,7 @@ async function keepsReading(): Promise<boolean> {
   }
 }
 
-/** Reads so many bytes a second, a part of them twenty times a second. */
+/** Reads this many bytes a second, in twenty parts. */
 function readAt({ socket, bytes }: Reader, bytesPerSecond: number): () => void {
   let until = 0;
   const stopWhenFull = () => {

@@ -1,4 +1,4 @@
-// A view whose function writes: executed once for each request, whatever way the gateway has of running reads.
+// A view whose function writes: executed once for each request, by any of the gateway's ways to run reads.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -26,7 +26,7 @@ before(async () => {
        select n, repeat('x', 50) from c`,
     `insert into item select id + 900, v from item`,
     `insert into item select id + 1800, v from item where id <= ${manyRows - 1800}`,
-    // What a statement that is ended has written here stays.
+    // Writes of an interrupted statement remain in this table.
     'create table log (id int) engine = MyISAM',
     `create function log_read(i int) returns int begin insert into log values (i); return i; end`,
     `create function log_slowly(i int) returns int

@@ -14,7 +14,7 @@ const { gateway, database } = useGateway(
   },
 );
 
-/** A list of so many columns. */
+/** A list of this many columns. */
 const columns = (count: number) => Array.from({ length: count }, () => '1').join(',');
 const written = async () => (await database.query('select n from written order by n')).length;
 

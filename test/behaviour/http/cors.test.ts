@@ -30,7 +30,7 @@ const preflight = {
   'Access-Control-Request-Headers': 'authorization,content-type',
 };
 
-/** What a reply tells a browser. */
+/** The headers of a reply that browsers read. */
 function leaveOf(reply: Reply) {
   assert.equal(reply.headers.vary, 'Origin', String(reply.status));
   assert.equal(reply.headers['access-control-allow-credentials'], undefined);
@@ -135,7 +135,7 @@ test('runs nothing for whatever else a page of a listed origin can load', async 
     { ...known, Origin, Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': 'x' },
     { ...known, ...fetching, 'Sec-Purpose': 'prefetch' },
   ]) {
-    // A client that asks for an upgrade would wait for it: the bytes are sent as they are.
+    // A client that requests an upgrade would wait for it, so the test sends the bytes directly.
     const lines = Object.entries({ Host: 'localhost', ...headers });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     const reply = await exchange(gateway.port, `GET ${path} HTTP/1.1\r\n${head}\r\n`);

@@ -38,7 +38,7 @@ test('under a low limit, clients without room get an answer, and health answers 
     stdio: 'ignore',
   });
   assert.equal(await new Promise((resolve) => child.once('exit', resolve)), 0, daemon.readLog());
-  // So that it is stopped with the test.
+  // Reading the pid makes the test stop the daemon.
   assert.ok(daemon.pid() > 0);
   const ask = createAsk(`http://${daemon.address()}`);
   const answers = async (status: number) => (await ask.db({ SQL: 'select 1' })).status === status;

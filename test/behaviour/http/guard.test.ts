@@ -1,5 +1,4 @@
-// The promise about who may ask: no page of another site, no unknown host, no client without a token; the rest
-// is unaffected.
+// The promise of the guards: no page of another site, no unknown host, no client without a token is served. Others are not affected.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

@@ -17,7 +17,7 @@ const host = 'Host: localhost\r\n';
 const maxBufferedBytes = 8 * 1024 ** 2;
 const requestBytes = 128 * 1024;
 
-/** A server of its own, in this process: what is held can be counted. */
+/** A server in this process, so that the test can count what it holds. */
 async function serve(handle: RequestHandler) {
   const http = new HttpServer(
     {

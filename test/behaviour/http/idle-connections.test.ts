@@ -40,7 +40,7 @@ function holdIdle(): Promise<void> {
   });
 }
 
-/** The worker's time on the processor for so many requests: however busy the machine is, it takes that. */
+/** The worker's processor time for a number of requests, which does not depend on other load. */
 async function askMany(): Promise<number> {
   const before = readCpuMs(worker()) ?? 0;
   for (let index = 0; index < requests; index += 1) {

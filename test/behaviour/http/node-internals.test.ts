@@ -1,5 +1,4 @@
-// On a node whose undocumented insides are others than those the gateway knows, it serves all the same, and says that it
-// costs more.
+// On a Node whose undocumented internals differ from those that the gateway knows, it serves all the same, and reports that it costs more.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';

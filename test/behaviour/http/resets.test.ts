@@ -37,7 +37,7 @@ const sql = `with recursive c (n) as (select 1 union all select n + 1 from c whe
 const request = (statement: string) =>
   `GET /db?${encodeURIComponent(JSON.stringify({ SQL: statement }))} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
 
-/** What came until the end, and how the end looked; `unknown`: TLS does not let its socket be looked at. */
+/** The received text and the end of the connection; `unknown`: a TLS socket does not show its end. */
 type Heard = { readonly text: string; readonly end: End | 'unknown' };
 
 async function hearPlain(
@@ -81,7 +81,7 @@ const kinds: Readonly<
     hear: hearTls,
     end: 'unknown',
   },
-  // There is no RST on a unix socket: only the missing last chunk tells, and JSON that is not whole.
+  // A unix socket has no RST: only the missing last chunk and incomplete JSON show it.
   'a unix socket': {
     settings: { listen: socketPath },
     hear: (_port, bytes) => hearPlain({ path: socketPath }, bytes),

@@ -22,7 +22,7 @@ const timeouts = {
   beyondLimitMs: 200,
   checkMs: 100,
 };
-/** Where it is not the clients' slowness that is tested, a slow machine must not be taken for it. */
+/** For tests that are not about slow clients: a slow machine must not count as one. */
 const patient = {
   ...timeouts,
   headersMs: 60_000,
@@ -80,7 +80,7 @@ async function serve(
   return { http, accepted, port: (http.server.address() as AddressInfo).port };
 }
 
-/** A client that reads nothing and never closes by itself, not even when the other side does. */
+/** A client that reads nothing and never closes, not even when the other side does. */
 async function clutch(t: TestContext, port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   t.after(() => void socket.destroy());
@@ -129,7 +129,7 @@ describe('slow clients', { concurrency: true }, () => {
     await othersAreServed(server);
   });
 
-  // Fewer: the kernel takes megabytes of each reply before a request has to wait.
+  // Fewer clients: the kernel takes megabytes of each reply before a request has to wait.
   test(`${crowd / 5} clients that take nothing of their replies are reset in time`, async (t) => {
     const reply = Buffer.alloc(8 * 1024 * 1024, 'x');
     const server = await serve(t, (request, response) =>

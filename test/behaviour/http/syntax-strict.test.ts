@@ -1,6 +1,6 @@
-// The promise of strict HTTP: one form of request line and Host, no header dropped, nothing behind another protocol's
-// beginning, whatever the segments. Of bytes that were drawn at random only what a strict reader finds is run, whole requests before the
-// first odd byte are answered, and no connection is left without an answer.
+// The promise of strict HTTP: one form of request line and Host, no header dropped, nothing after the beginning of another protocol, for
+// any segments. In random bytes, only requests that a strict reader finds are run. Complete requests before the first odd byte are
+// answered, and every connection gets an answer.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw } from '../../support/http.ts';
@@ -168,7 +168,7 @@ test('parses nothing behind the beginning of another protocol', async (t) => {
         const reply = await ask(head + rest, head.length + rest.length);
         assert.equal(reply.status, status, String(reply.body));
         assert.equal(reply.header('connection'), 'close');
-        // What comes after the end is answered by a reset: there is no reply to be relied on.
+        // A reset answers what comes after the end, so there is no reply to rely on.
         for (const pieceBytes of [head.length, 1]) {
           await ask(head + rest, pieceBytes).catch((error) => assert.equal(error.fault, 'reset'));
         }
@@ -250,7 +250,7 @@ test('reads chunks however they are cut, and what follows them as the next reque
 const rounds = 250;
 const mutations = createMutations(20_261_122);
 
-/** Sends in so many pieces, and resolves when the connection has ended or so many replies have come and then nothing. */
+/** Sends the text in pieces. Resolves when the connection has ended, or when this many replies have come and then nothing. */
 async function sendInPieces(
   text: string,
   pieces: number,
@@ -283,7 +283,7 @@ test(`runs nothing but what a strict reader finds in ${rounds} connections with 
     const seen = proxy.statements.length;
     const told = JSON.stringify({ round, text });
     const pieces = 1 + mutations.random(4);
-    // Those that end before the change are answered, up to the first whose reply closes the connection.
+    // Requests that end before the change are answered, up to the first whose reply closes the connection.
     const { statuses, ended } = await sendInPieces(text, pieces, whole).catch((error: unknown) => {
       throw new Error(`no answer: ${told}`, { cause: error });
     });

@@ -1,5 +1,5 @@
-// The promise of HTTP: DBSlayer's URLs mean what they meant, long ones too, and any way to send a request is fine. What is no good request
-// is answered in JSON, no SQL is run, and the worker lives.
+// The promise of HTTP: DBSlayer's URLs keep their meaning, long ones too, and any way to send a request works. A bad request is answered in
+// JSON, no SQL runs, and the worker lives.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw, type RawReply } from '../../support/http.ts';
@@ -12,7 +12,7 @@ const get = (target: string, more = '') =>
   ask(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`, 'latin1'));
 const firstCell = (reply: RawReply) => at(parseStrictJson(reply.body), 'RESULT', 'ROWS', 0, 0);
 
-/** What stands behind `/db?`, and the text that the database then sees. */
+/** The text after `/db?`, and the text that the database then sees. */
 const urls: readonly (readonly [raw: string, seen: string])[] = [
   [`{"SQL":"select+'a+b'"}`, 'a b'],
   [`{"SQL":"select+'a%2Bb'"}`, 'a+b'],

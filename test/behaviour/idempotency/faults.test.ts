@@ -23,7 +23,7 @@ import { useProxiedGateway } from '../../support/use-gateway.ts';
 const { gateway, database, proxy } = useProxiedGateway(
   { workers: 1, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
   {
-    // What is left of a lost connection would hold its key for as long as this.
+    // The server's session of a lost connection would hold its key for as long as this.
     serverArguments: ['--innodb-lock-wait-timeout=300'],
     prepare: async (fresh) => {
       await createNumbers(fresh);
@@ -71,7 +71,7 @@ const problem = (reply: Reply) => {
   return [reply.status, status, code, outcome, retryable];
 };
 
-/** From the statement on that matches, which still reaches the server, nothing is heard from it. */
+/** From the first matching statement on, which still reaches the server, the server sends nothing. */
 function thenSilence(matches: RegExp): (statement: string) => boolean {
   return (statement) => {
     const isIt = matches.test(statement);
@@ -339,7 +339,7 @@ test('a key that was asked for without a database, or with no place to wait, may
     far.refuse(false);
     await eventually('it is executed', async () => (await ask()).status === 200);
     assert.deepEqual(await values(), once);
-    // With a queue of 0 no request waits: not for its lock, and not for the only session while the gateway has it.
+    // With a queue of 0 no request waits: neither for its lock, nor for the only session while another request has it.
     await database.query('delete from t; delete from request_keys');
     await eventually('one of those that come together is executed', async () => {
       const replies = await Promise.all([ask(), ask(), ask(), ask()]);
@@ -516,7 +516,7 @@ describe('keys are forgotten after idempotency_keep', () => {
   });
 });
 
-/** Sends a batch whose COMMIT is heard and never answered; meanwhile something happens, then all connections are lost. */
+/** Sends a batch whose COMMIT reaches the server and is never answered. Meanwhile something happens, then all connections are lost. */
 async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Promise<unknown>) {
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const asked = ask(key);

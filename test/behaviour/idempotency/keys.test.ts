@@ -73,7 +73,7 @@ test('a write with a key is executed once; its repetition gets the first reply, 
   assert.equal(first.status, 200);
   assert.equal(isReplayed(first), false);
   assert.equal(first.json<{ affected_rows: number }>().affected_rows, 1);
-  // Each request has a connection of its own: both workers are asked.
+  // Each request has a new connection, so both workers get some.
   for (let again = 0; again < 12; again += 1) {
     const repeated = await query('one', insert('a'));
     assert.equal(repeated.status, 200);
@@ -302,7 +302,7 @@ test('a reply that is too long to be kept is repeated without its rows, and says
     'rows' in result ? { ...result, rows: [] } : result,
   );
   assert.deepEqual({ ...rest, results }, { ...whole, results: withoutRows });
-  // Where there are no rows, there is nothing to leave out.
+  // A reply without rows has nothing to leave out.
   const many = { statements: Array.from({ length: 2000 }, () => insert('b')) };
   const { text } = await batch('many', many);
   assert.ok(text.length > 70_000);

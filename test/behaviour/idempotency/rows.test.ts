@@ -1,5 +1,5 @@
-// The statements of one attempt's row in the table of keys, before a real server: they count for this attempt alone, and tell what is committed.
-// Moments between two transactions cannot be had through the gateway: the statements are run by themselves.
+// The statements about one attempt's row in the table of keys, with a real server: they count for this attempt alone, and show what is
+// committed. The gateway cannot be stopped between two transactions, so the test runs the statements itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

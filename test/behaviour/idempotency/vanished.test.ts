@@ -1,4 +1,4 @@
-// A gateway whose host vanishes, without a FIN, keeps neither its keys nor its locks.
+// A gateway whose host vanishes without a FIN keeps neither its keys nor its locks.
 // Waits 10 s: the server ends a transaction in which nothing runs. It needs little of the processor.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

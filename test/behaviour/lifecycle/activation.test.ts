@@ -55,7 +55,7 @@ test('serves the inherited socket in the place of `listen`, and leaves it when i
       await eventually(`it serves before kill ${kill}`, () => answered > 50 * kill);
       const old = ours.pid();
       process.kill(old, 'SIGTERM');
-      // Nothing runs: the kernel keeps what comes.
+      // No process runs, so the kernel keeps the connections.
       if (kill === 1) await gone(old);
       assert.equal(await startActivated(ours, { fd }), 0, ours.readLog());
       assert.notEqual(ours.pid(), old);
@@ -79,7 +79,7 @@ test('a unix socket keeps its name when the instance stops, which runs in the fo
   child.kill('SIGTERM');
   assert.equal(await ended, 0);
   assert.ok(existsSync(path));
-  // Nothing runs: the kernel keeps what comes.
+  // No process runs, so the kernel keeps the connections.
   const waiting = await openRaw({ path });
   t.after(() => void waiting.socket.destroy());
   waiting.send(request);

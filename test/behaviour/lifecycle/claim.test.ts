@@ -1,4 +1,4 @@
-// Which start gets an instance: one at a time, whatever lies where the claim's files belong and is not ours.
+// Which start gets an instance: one at a time, whatever foreign files are in the place of the claim's files.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {

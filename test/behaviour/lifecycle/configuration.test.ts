@@ -31,7 +31,7 @@ test('an invalid section exits 78 silently, with every fault in its own log', as
   assert.ok(!log.includes('hun'));
 });
 
-/** Starts with a home of its own, and hands what the start added to the fallback log (root's has a fixed place). */
+/** Starts with a separate home, and returns what the start added to the fallback log (root's has a fixed place). */
 async function startAndReadFallback(daemon: Daemon, args: readonly string[]) {
   const home = join(daemon.directory, 'home');
   mkdirSync(home);

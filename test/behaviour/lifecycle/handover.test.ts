@@ -92,7 +92,7 @@ async function handOver(daemon: Daemon, id: number): Promise<void> {
   assert.notEqual(daemon.pid(), old);
   assert.equal(await ask(daemon, 'select 1'), 200);
   assert.ok(isAlive(old), 'it still drains');
-  // What is meant for the instance reaches the one that the pidfile names; the old one has no ear for it.
+  // A signal to the instance reaches the process in the pidfile. The old one must not handle it.
   process.kill(old, 'SIGHUP');
   await write.finish();
   assert.equal(await write.ending, 200);

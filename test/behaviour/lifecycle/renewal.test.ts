@@ -47,7 +47,7 @@ async function renew(daemon: Daemon): Promise<void> {
   await eventually('it is read again', () => count() > before);
 }
 
-/** From then on one worker of the two is new. */
+/** Replaces one of the two workers. */
 async function replaceWorker(daemon: Daemon): Promise<void> {
   const [worker = 0, ...others] = daemon.workers();
   process.kill(worker, 'SIGKILL');
@@ -85,7 +85,7 @@ function lookAtWorker(port: number): Promise<{ worker: string; shown: string }> 
   });
 }
 
-/** What both workers show. */
+/** The values that both workers show. */
 async function shownByBoth(daemon: Daemon): Promise<readonly string[]> {
   const byWorker = new Map<string, string>();
   while (byWorker.size < 2) {
@@ -190,7 +190,7 @@ testWithDaemon(
     await replaceWorker(daemon);
     let both = await openBoth(t, daemon);
     assert.deepEqual([await askBoth(both, 'one'), await askBoth(both, 'two')], [[404], [401]]);
-    // The new one has the password of before; the other keeps what it has connected.
+    // The new worker has the old password; the other keeps its connections.
     await eventually('the new one has no connection', async () => {
       const replies = await Promise.all(both.map((one) => askOne(one, 'one', select)));
       return replies.includes(503);
@@ -245,7 +245,7 @@ testWithDaemon(
 
 type Executed = { readonly session: unknown; readonly error?: { readonly message: string } };
 
-/** As a driver does, with the token `two`. */
+/** Sends a request as a driver does, with the token `two`. */
 async function execute(
   { send, reply }: WorkerConnection,
   query: string,

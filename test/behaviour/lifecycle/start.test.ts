@@ -1,4 +1,4 @@
-// A start is silent, detached, and its exit status is true. What is no start speaks: help, version, misuse.
+// A start is silent and detached, and its exit status is true. Other invocations print something: help, version, misuse.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -70,7 +70,7 @@ test('what was passed on to another worker is answered before a second SIGTERM e
   t.after(gateway.stop);
   const held = await beginHeld(gateway);
   const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
-  // On connections of their own: some of them come to the worker that does not have the transaction.
+  // On separate connections: some of them reach the worker that does not have the transaction.
   const asked = Array.from({ length: 16 }, held.commit);
   const replies = Promise.allSettled(asked);
   await eventually('all of them have arrived, and one has sent COMMIT', async () => {

@@ -1,4 +1,5 @@
-// Workers that die are replaced, and the log says why; workers whose supervisor dies end with it. For workers that hang see time-limits.
+// The supervisor replaces workers that die, and logs the reason. Workers end if their supervisor dies. time-limits.test.ts is about workers
+// that hang.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -247,7 +248,7 @@ test('a worker out of memory is replaced, and service goes on', async (t) => {
     gateway.workers().some((pid) => !before.includes(pid)),
   );
   await gate.open();
-  // What is refused or cut here belongs to the worker that is gone.
+  // The refused and cut requests belong to the dead worker.
   await eventually(
     'another serves',
     async () => (await gateway.db({ SQL: 'select 1' })).status === 200,

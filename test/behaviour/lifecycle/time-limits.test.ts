@@ -1,4 +1,4 @@
-// What the contract gives a time of its own, which no setting shortens: 15 s for a start, ten pings for a worker, 5 s for a holder.
+// Time limits of the contract that no setting shortens: 15 s for a start, ten pings for a worker, 5 s for a holder.
 // Waits 15 s: a start that never gets ready is given up then. All wait side by side, and need little of the processor.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -43,9 +43,9 @@ describe('limits of time', { concurrency: true }, () => {
     });
     assert.equal((await started).status, 69);
     assert.ok(!isAlive(worker), 'the worker is gone');
-    // It has said how it ends, and is about to.
+    // The supervisor has reported how it ends, and is about to end.
     await gone(supervisor);
-    // The supervisor says the first a second before its command would say the other: on a machine that stands still it may be late.
+    // The supervisor reports the failure a second before its command would report the timeout. On a machine that pauses it may be late.
     const givenUp =
       /^(\S+) .* the start was given up reason="(?:not every worker listened in time|no report in time)"/m;
     const [, at = ''] = givenUp.exec(daemon.readLog()) ?? [];
@@ -60,7 +60,7 @@ describe('limits of time', { concurrency: true }, () => {
     const supervisor = await eventually('a supervisor is there', () => daemon.findPid());
     const retries = () => [...daemon.readLog().matchAll(/slot=0 delay_ms=(\d+)/g)];
     await eventually('a worker has died', () => retries().length > 0);
-    // Retrying is what has to be cheap: the supervisor's own start takes longer on a slower machine.
+    // The test measures retrying alone: the supervisor's own start takes longer on a slower machine.
     const first = { cpuMs: readCpuMs(supervisor) ?? 0, at: performance.now() };
     let { cpuMs } = first;
     const hasEnded = () => {

@@ -105,7 +105,7 @@ for (const [what, more, isLast] of [
       [line.method, line.path, line.status, line.code, line.bytes, line.complete, line.outcome],
       ['POST', '/db', status, code, reply.body.length, true, null],
     );
-    // Lines stand in the order of their events: a second one would be before this.
+    // Lines are in the order of their events, so a second one would come before this.
     await gateway.get('/livez', { headers: { 'X-Request-ID': `${id}-after` } });
     await lineOf(`${id}-after`);
     const lines = linesOf(path()).slice(linesBefore);
@@ -147,7 +147,7 @@ test('a read that ends because its client has gone is one line and one failure',
   connection.reset();
   const { status, code, outcome } = await lineOf('left');
   assert.deepEqual([status, code, outcome], [499, 'CLIENT_GONE', 'failed']);
-  // Lines stand in the order of their events: a second one would be before this.
+  // Lines are in the order of their events, so a second one would come before this.
   await gateway.get('/livez', { headers: { 'X-Request-ID': 'afterwards' } });
   await lineOf('afterwards');
   assert.equal(linesOf(path()).filter((line) => line.request_id === 'left').length, 1);

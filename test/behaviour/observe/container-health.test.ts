@@ -1,4 +1,4 @@
-// The image's health check finds the gateway by itself, however its section has it listen, and tells when it is gone.
+// The image's health check finds the gateway at any address that its section listens on, and reports when it is gone.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

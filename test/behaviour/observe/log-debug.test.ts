@@ -1,5 +1,5 @@
-// What log_level = debug shows an operator who wants to know why: connections, kills, resets, readings, refusals; and that
-// info tells nothing of it.
+// With log_level = debug the log explains what the gateway does: connections, kills, resets, readings, refusals. At info it has none of
+// that.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ask } from '../../support/ask.ts';
@@ -13,7 +13,7 @@ import { useDatabase } from '../../support/use-gateway.ts';
 const database = useDatabase();
 const secret = 'a-literal-of-the-tests';
 
-/** Waits for a line of the log, and tells what stands in it. */
+/** Waits for a line of the log, and resolves to its content. */
 type Find = (what: string, line: RegExp) => Promise<string>;
 
 /** All that goes wrong in one night; `find` gets what the log must have by then. */

@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => daemon?.dispose());
 
-/** Asks on a new connection each time; one that a hung worker took is given up and asked again. */
+/** Scrapes on a new connection each time. If a hung worker took the connection, gives it up and scrapes again. */
 async function scrape(): Promise<Samples> {
   const reply = await eventually('an answer of a sound worker', () =>
     ask.get('/metrics', { timeoutMs: 1000 }),
@@ -35,7 +35,7 @@ async function scrape(): Promise<Samples> {
 /** DBHTTPD_TEST_SCRAPES=1000 makes more. */
 const scrapes = Number(process.env.DBHTTPD_TEST_SCRAPES ?? 150);
 
-/** Runs `use` while this worker stands still. */
+/** Runs `use` while this worker is stopped. */
 async function whileStopped(worker: number, use: () => Promise<void>): Promise<void> {
   process.kill(worker, 'SIGSTOP');
   try {

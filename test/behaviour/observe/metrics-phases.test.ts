@@ -1,4 +1,4 @@
-// Of each request /metrics tells how long it waited, how much of that for a connection to be opened, and when its first row came.
+// /metrics has for each request how long it waited, how much of that for a connection to be opened, and when its first row came.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';
@@ -16,7 +16,7 @@ async function scrape(): Promise<Samples> {
   return parseExposition((await gateway.get('/metrics')).text);
 }
 
-/** What was added to a histogram between two scrapes, in seconds. */
+/** The difference of a histogram between two scrapes, in seconds. */
 function added(name: string, earlier: Samples, later: Samples, labels = {}) {
   const grown = (suffix: string) =>
     sumOf(later, name + suffix, labels) - sumOf(earlier, name + suffix, labels);
@@ -97,7 +97,7 @@ test('a request that waits for a connection that others use was waiting, and not
 
 test('the first row of a stream comes before its end, and both are measured', async () => {
   const earlier = await scrape();
-  // More than the server holds back: each row leaves by itself.
+  // More than the server's buffer, so each row leaves at once.
   const rows = '(select 1 as n union all select 2 union all select 3) three';
   const sql = `select repeat('x', 70000) as text, sleep(0.2 + 0 * n) as slept from ${rows}`;
   assert.equal((await gateway.db({ SQL: sql })).status, 200);

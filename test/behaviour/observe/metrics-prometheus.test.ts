@@ -41,7 +41,7 @@ let database: Database;
 let gateway: Gateway;
 let prometheus: Prometheus;
 let workspace: Workspace;
-/** What the gateway exposed before its first event. */
+/** The gateway's exposition before its first event. */
 let firstExposition: string;
 
 before(async () => {
@@ -75,7 +75,7 @@ function settingsFor({ port }: Gateway, tokenFile: string): string {
   return `global:\n  evaluation_interval: 1s\n${text}`;
 }
 
-/** What Prometheus finds at this moment, as one number; null: nothing. */
+/** The value of an expression in Prometheus now, as one number; null: none. */
 async function read(expression: string, at?: number): Promise<number | null> {
   const [first] = await prometheus.query(expression, at);
   return first?.value ?? null;
@@ -104,10 +104,10 @@ async function ask(isOver: () => boolean): Promise<void> {
   }
 }
 
-/** How many workers have been ended so far. */
+/** The number of workers that were ended so far. */
 let strikes = 0;
 
-/** Both from one scrape: a slot whose worker has just died looks well before it. */
+/** Both from one scrape: a slot whose worker has just died looks healthy before it. */
 async function allUp(): Promise<void> {
   await sees('all workers, and the deaths of those before them', async () => {
     const all = 'sum(dbhttpd_worker_up) == 3 and sum(dbhttpd_worker_restarts_total)';
@@ -132,7 +132,7 @@ async function hangAndKill(): Promise<void> {
   await allUp();
 }
 
-/** Of several servers, and of what has not happened: there is nothing to be seen of them here. */
+/** Metrics of several servers, and of events that do not happen here, may be empty. */
 const mayBeEmpty = /dbhttpd_(backend_\w+|two_primaries)|> 0$/;
 
 /** The names of all series that only grow. */
@@ -157,7 +157,7 @@ test('counters neither fall nor miss a scrape while workers are killed and hung,
     isOver = true;
     await asking;
   }
-  // All is asked as of one moment: further scrapes go on meanwhile.
+  // All queries are for one moment, because scrapes go on meanwhile.
   const at = Date.now() / 1000;
   const scrapes = await read('count_over_time(up{job="dbhttpd"}[1d])', at);
   const longest = await read('max_over_time(scrape_duration_seconds[1d])', at);

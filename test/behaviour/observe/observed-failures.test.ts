@@ -1,4 +1,4 @@
-// Whatever fails stands where an operator looks: in a counter that was there before, in the log, in the access log.
+// Every failure shows where an operator looks: in a counter that was there before, in the log, in the access log.
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,11 +35,11 @@ afterEach(async () => {
   await isReady();
 });
 
-/** Whether a statement can be run again. */
+/** Resolves to whether a statement can run again. */
 const isReady = () =>
   eventually('it serves', async () => (await gateway.dbPost({ SQL: 'select 1' })).status === 200);
 
-/** What the counters have gained since they were looked at. */
+/** Resolves to a function that counts the increase of the counters since now. */
 async function countsOf(name: string, label: string): Promise<() => Promise<Counts>> {
   const read = async () => {
     const samples = parseExposition((await gateway.get('/metrics')).text);
@@ -52,7 +52,7 @@ async function countsOf(name: string, label: string): Promise<() => Promise<Coun
   };
 }
 
-/** For each of these values of the label, how many were counted. */
+/** The number of counted events for each of these values of the label. */
 type Counts = (...values: readonly string[]) => number[];
 
 const failuresSince = () => countsOf('dbhttpd_failures_total', 'code');
@@ -211,7 +211,7 @@ test('a reply that max_result_bytes cuts after its first byte has a line and is 
 });
 
 test('a statement that never reached MySQL is not reported as slow, however long its connection took', async () => {
-  // A session that lay idle for a second is asked for a sign of life before it is used; that second has no setting.
+  // The gateway pings a session that was idle for a second before it uses it. No setting changes that second.
   await pause(1_100);
   proxy.partition();
   const reply = await gateway.dbPost({ SQL: 'select 2', TIMEOUT: 600 }, named('never'));

@@ -1,4 +1,4 @@
-// What runs now, over all workers, and its end: one statement of another worker is killed, and none else.
+// The running requests of all workers, and their end: a statement of another worker is killed, and no other.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
@@ -49,7 +49,7 @@ async function list(): Promise<List> {
   return reply.json<List>();
 }
 
-/** Requests of both workers that wait at a gate, each under an id of its own: while one worker stands still the other takes what comes. */
+/** Requests of both workers that wait at a gate, each with its own id. While one worker is stopped, the other takes all requests. */
 async function occupyBoth(zero: string) {
   const replies = new Map<string, Promise<Reply>>();
   const ask = (id: string) => replies.set(id, run(`select 'a secret', 4711, ${zero} as z`, id));
@@ -58,7 +58,7 @@ async function occupyBoth(zero: string) {
     const { requests } = await list();
     return requests.length === 1 && requests;
   });
-  // A worker that stands still sends nothing: its statement must be in the database before.
+  // A stopped worker sends nothing, so its statement must be in the database before.
   await processes.started('gate', 1);
   const pid = Number(first?.id.split('-')[1]);
   process.kill(pid, 'SIGSTOP');

@@ -46,7 +46,7 @@ test('a slow statement is logged by its shape, a quick one is not, nor one that 
 
 type Running = { readonly request_id: string; readonly age_ms: number };
 
-/** How old a request is by the gateway's own clock, once it is older than that. */
+/** The age of a request by the gateway's own clock, as soon as it is older than this. */
 async function ageOf(id: string, ms: number): Promise<number> {
   return eventually(`${id} is ${ms} ms old`, async () => {
     const { requests } = (await gateway.get('/v1/requests')).json<{ requests: Running[] }>();

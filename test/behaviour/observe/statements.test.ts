@@ -46,7 +46,7 @@ async function lines(): Promise<readonly Line[]> {
 const lineOf = async (digest: string) =>
   (await lines()).find((line) => line.digest === digest) as Line;
 
-/** What is counted once its reply has left may come a moment after it. */
+/** The gateway counts a request after its reply has left, so the count may come a moment later. */
 const counted = (digest: string, count: number) =>
   eventually(`${count} of ${digest}`, async () => {
     const line = await lineOf(digest);

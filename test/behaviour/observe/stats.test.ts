@@ -57,8 +57,8 @@ test('workers, servers and sums of the whole instance', async () => {
 });
 
 test('the last errors have numbers and shapes, without a literal', async (t) => {
-  // On one connection one worker answers all of them. Of two workers, the first may note its error after the client has had the reply
-  // and the second has noted the next one.
+  // With one connection, one worker answers all of them. With two workers, the first might record its error after the client has had the
+  // reply and the second has recorded the next one.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(() => agent.destroy());
   assert.equal((await sql("insert into people values (1, 'hush-hush')", agent)).status, 200);

@@ -16,7 +16,7 @@ import { eventually } from '../../support/eventually.ts';
 import { pipelinedStatements } from '../../support/pipeline.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-/** What runs for longer has a line in the log. */
+/** A statement that runs for longer has a line in the log. */
 const slowMs = 20;
 
 const { gateway, database, proxy } = useProxiedGateway(
@@ -38,12 +38,12 @@ const { gateway, database, proxy } = useProxiedGateway(
 );
 /** SQL of a statement that is slow. */
 const slow = `sleep(${(2 * slowMs) / 1000})`;
-/** Whether the server can take a trace: MySQL 8.0.23 and later. */
+/** Tells whether the server can take a trace: MySQL 8.0.23 and later. */
 const isTold = () => takesAttributes(database);
 
 let traces = 0;
 
-/** A trace of its own: what a client sends, and what is to be found. */
+/** A new trace: the header that a client sends, and the ids to find. */
 function createTrace() {
   traces += 1;
   const traceId = `4bf92f3577b34da6a3ce929d${traces.toString(16).padStart(8, '0')}`;
@@ -71,7 +71,7 @@ const logLine = (message: string, id: string) =>
       .find((line) => line.includes(message) && line.includes(id)),
   );
 
-/** Which of those statements reached the server since, each with its trace. */
+/** The matching statements that have reached the server since then, each with its trace. */
 function sentSince(from: number, matches: RegExp): (readonly [string, string | undefined])[] {
   return proxy.queries
     .slice(from)
@@ -142,7 +142,7 @@ test('running requests have it, and so does the log line of their end', async (t
   assert.match(line, new RegExp(`request=of-${traceId} trace_id=${traceId}$`));
 });
 
-/** So many rows, on any server. */
+/** A table of this many rows, on any server. */
 function numbers(count: number): string {
   const ten = Array.from({ length: 10 }, (_, n) => `select ${n} as n`).join(' union all ');
   const sets = Array.from({ length: Math.ceil(Math.log10(count)) }, (_, n) => `(${ten}) n${n}`);

@@ -1,5 +1,5 @@
-// docs/guides/drivers.md: every example is run as it stands before a real gateway, and prints what stands below it. Those that want a client
-// which Prisma has generated are run by scripts/prisma.
+// docs/guides/drivers.md: every example runs as it stands, with a real gateway, and prints what the page shows below it. scripts/prisma runs the
+// examples for a client that Prisma has generated.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ async function runBlock({ mark, text }: Block): Promise<string> {
   return (await run(process.execPath, ['--input-type=module', '--eval', here])).stdout;
 }
 
-/** As much of an edge runtime as there is without one: it calls the function, with its secrets. */
+/** Imitates an edge runtime: it calls the function with its secrets. */
 function asFunction(program: string): string {
   const url = `http://app:${token}@${address}`;
   return `${program.replace('export default', 'const worker =')}

@@ -1,4 +1,4 @@
-// docs/operate/tasks.md: every command is run as it stands, in its situation, and prints what stands below it.
+// docs/operate/tasks.md: every command runs as it stands, in its situation, and prints what the page shows below it.
 // Waits 10 s: the supervisor ends a worker that hangs after ten pings.
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ type Situation = {
   readonly daemon: Daemon;
   readonly ask: Ask;
   readonly configure: (changed: Settings) => void;
-  /** What the page's paths and address are here. */
+  /** Replaces the page's paths and address by those of the test. */
   readonly localise: (text: string) => string;
 };
 
@@ -134,7 +134,7 @@ async function hold({ ask }: Situation, count: number) {
 let hanging: { readonly situation: Situation; readonly page: ReturnType<typeof tell> };
 after(() => hanging?.situation.daemon.dispose());
 
-// What comes of it takes ten seconds: it is looked at behind all others.
+// The effect takes ten seconds, so the test looks at it after all others.
 test('a worker that hangs is reported', async () => {
   const situation = await start();
   hanging = { situation, page: tell('A worker hangs or dies', situation) };
@@ -201,7 +201,7 @@ async function askUnlessRefused(ask: Ask): Promise<readonly number[]> {
 
 tellInTurn(
   'a gateway is looked at, has too much to do, loses its database and is stopped',
-  // What waits must still wait when the page has been followed that far.
+  // A request that waits must still wait when the test comes to its part of the page.
   () => start({ workers: '1', pool: '2', queue: '3', max_wait: '1h', statement_timeout: '10m' }),
   {
     'the numbers: state, errors, history, statements, metrics, slow statements': async (
@@ -309,7 +309,7 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
 
 const oldToken = 'the-old-one';
 
-/** With a certificate, a token and a password in files of its own. */
+/** A situation with a certificate, a token and a password in separate files. */
 async function prepareGuarded(): Promise<Situation> {
   await database.query(`
     create user app@'%' identified by 'one';

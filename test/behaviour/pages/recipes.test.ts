@@ -1,4 +1,4 @@
-// docs/guides/recipes.md: every block is run as it stands before a real gateway, and its answer is the one that is printed.
+// docs/guides/recipes.md: every block runs as it stands, with a real gateway, and gets the answer that the page shows.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -103,7 +103,7 @@ async function hasRequests(t: TestContext): Promise<boolean> {
   return isThere;
 }
 
-/** What a block prints. */
+/** Runs a block, and resolves to its output. */
 async function runBlock({ language, mark, text }: Block): Promise<string> {
   const program = text.replaceAll(address, front.url);
   if (language === 'sh') return (await run('bash', ['-c', program])).stdout;
@@ -112,7 +112,7 @@ async function runBlock({ language, mark, text }: Block): Promise<string> {
   return (await run(process.execPath, ['--input-type=module', '--eval', module])).stdout;
 }
 
-/** As much of a browser as there is without one: a page's Origin, and what CORS lets it read. */
+/** Imitates a browser: a page's Origin, and the part of a reply that CORS lets the page read. */
 function asPage(program: string): string {
   const preamble = `
     const { fetch } = globalThis;

@@ -173,8 +173,8 @@ test('a name that leads to another server is followed, though the one before sti
         for (let left = 8; left > 0; left -= 1) assert.equal(await readerOf(gateway, false), 2);
         await rolesBecome(gateway, ['primary', 'replica']);
 
-        // Back again, and this time both can be written to: new connections tell. The first one is followed because it has what the
-        // gateway has seen the second one write.
+        // The server is back, and this time both can be written to: new connections show it. The gateway follows the first one because that
+        // one has everything that the gateway has seen the second one write.
         await eventually('what the second has written is remembered', () => {
           const file = readFileSync(join(workspace.path, 'world.primary'), 'utf8');
           const { taken, position } = parsePrimaryMemory(file)?.primary ?? {};

@@ -30,13 +30,13 @@ const plan = {
 /** The first test shows that two workers find the same primary. */
 const oneWorker = { settings: { workers: 1 } };
 
-/** Two of its tests each leave one replica less; with one alone nothing tells a promoted server from a former primary that is back. */
+/** Two tests each leave one replica less. With a single replica, a promoted server would look like a former primary that is back. */
 const replicas = 3;
 /** The servers that these tests share; null: none run, or a test has left them broken. */
 let set: ReplicatedSet | null = null;
 after(() => set?.stop());
 
-/** Lends the servers to a test, which gives them back as a primary that replicas follow. Those of a test that fails are not used again. */
+/** Lends the servers to a test, which gives them back as a primary with its replicas. After a failed test they are not used again. */
 async function withSet(use: (lent: ReplicatedSet) => Promise<void>): Promise<void> {
   const lent = set ?? (await startReplication({ replicas }));
   if (set === null) await prepareSet(lent);
@@ -62,7 +62,7 @@ test('a primary that is read-only: writes go on within 2 s of the promotion, and
     const history = await makeFailoverHistoryBefore(lent, wish);
     t.diagnostic(summarize(history));
     assert.deepEqual(history.breaches, []);
-    // Nothing was lost with it: it can follow the new primary.
+    // Nothing was lost with it, so it can follow the new primary.
     await lent.follow(former);
     await lent.waitForCatchUp();
   });
@@ -81,7 +81,7 @@ for (const [how, losing] of [
       const history = await makeFailoverHistoryBefore(lent, wish);
       t.diagnostic(summarize(history));
       assert.deepEqual(history.breaches, []);
-      // Replication that does not wait may lose the last writes of a frozen primary too. If it may lose none, the judge has said so.
+      // Replication that does not wait may lose the last writes of a frozen primary too. If it may lose none, the judge has reported them.
       if (losing) assert.ok(history.lost.length > 0, 'writes were lost');
       // It may hold what the new primary lacks, and cannot follow it.
       await former.kill();

@@ -114,7 +114,7 @@ async function assertRefused(rule?: string): Promise<void> {
   assert.equal(await isThere(0), false, 'it is not on the former primary');
 }
 
-/** From here on the gateway cannot reach the server, and everything else can. */
+/** From here on the gateway cannot reach the server, and other programs can. */
 async function cutOff(at: number): Promise<void> {
   await serverAt(at).link.listen(false);
   serverAt(at).link.cutAll('reset');
@@ -151,7 +151,7 @@ test('a former primary that returns beside a new one without writes is not writt
     'db1 is seen',
     async () => (await readyReasonsOf(gateway))[0]?.includes('cannot be reached') === false,
   );
-  // These ask the primary and write nothing: the histories of db1 and db2 stay the same.
+  // These read from the primary and write nothing: the histories of db1 and db2 remain the same.
   for (let count = 0; count < 4; count += 1) assert.equal(await readerOf(gateway, false), 2);
   await restart(stateDir);
   for (let count = 0; count < 4; count += 1) assert.equal(await readerOf(gateway, false), 2);

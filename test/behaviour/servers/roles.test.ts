@@ -1,5 +1,5 @@
-// Which of several servers takes writes: found, reported with its reason, and followed when it changes.
-// The tests go on where the one before them has left the servers.
+// The server that takes writes, of several: the gateway finds it, reports it with the reason, and follows when it changes. Each test
+// continues with the servers as the test before has left them.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {

@@ -66,10 +66,10 @@ const workspace = createWorkspace('sections', () => undefined);
 const passwordFile = join(workspace.path, 'password');
 const renewedUser = `shop_${process.pid}`;
 
-/** The gateway of all tests that neither stop it nor ask for all its sections; null until one needs it. */
+/** The gateway of all tests that neither stop it nor need all of its sections; null until one needs it. */
 let shared: Gateway | null = null;
 
-/** Tests of what a section has for itself have sections of their own, whose names say what they are for. */
+/** Tests of a section's own properties have separate sections, named after their purpose. */
 async function startShared(): Promise<Gateway> {
   const keys = { idempotency_table: 'request_keys' };
   const { world, shop } = proxies;
@@ -325,7 +325,7 @@ test('each section has its series, and the daemon has what it counts once under 
     assert.deepEqual(of('dbhttpd_requests_total', { endpoint: 'db' }), [0, 0]);
     assert.equal(sumOf(samples, 'dbhttpd_worker_up', { section: 'world' }), 1);
     assert.deepEqual(of('dbhttpd_worker_up', {}), [0, 0]);
-    // Each series of a section stands for each of them, before its first event too.
+    // A series with the label `section` exists for each section, before its first event too.
     const own = [...samples.keys()].filter((key) => key.includes(`section="${second}"`));
     assert.notEqual(own.length, 0);
     const backends = names.map((name) => `127.0.0.1:${proxies[name].port}`);

@@ -1,4 +1,4 @@
-// What a clean session costs: nothing for ordinary statements; and what `always` and `init_sql` promise.
+// The cost of a clean session: nothing for ordinary statements; and the promises of `always` and `init_sql`.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
@@ -9,14 +9,14 @@ import type { Settings } from '../../support/ini-text.ts';
 import { readMetric } from '../../support/scrape.ts';
 
 let database: Database;
-/** Each with a server of its own: its global settings are odd, or nothing else may be sent to it. */
+/** Two separate servers: one has odd global settings, the other must get no other statements. */
 let odd: Database | undefined;
 let quiet: Database | undefined;
-/** One gateway for all tests. Each setting has a section, and so a pool, of its own. */
+/** One gateway for all tests. Each setting has its own section, and so its own pool. */
 let gateway: Gateway;
 
 const init_sql = "set time_zone = '+03:00'; set sql_mode = 'ANSI_QUOTES', @mine = 'set;'";
-/** What an operator may have set that would keep a write from being committed, by the section that has it. */
+/** Settings of an operator that would keep a write from being committed, by the name of their section. */
 const uncommitting: Readonly<Record<string, string>> = {
   manual: 'set autocommit = 0',
   chained: 'set completion_type = 1',
@@ -72,7 +72,7 @@ async function cleanSession(): Promise<void> {
   rowsOf(await ask('select 1'));
 }
 
-/** How many resets there have been from now on. */
+/** Resolves to a function that counts the resets from now on. */
 async function countResets(): Promise<() => Promise<number>> {
   const read = () => readMetric(gateway, 'dbhttpd_session_resets_total');
   const from = await read();
@@ -183,7 +183,7 @@ test('a server whose global settings are odd serves as any other', async (t) => 
   }
 });
 
-/** How often the control connection pings; 480 requests are far more. */
+/** The interval of the control connection's pings. 480 requests are far more. */
 const controlPingMs = 5_000;
 
 test('under load nothing is sent but the statements: no reset, no setting, no ping', async (t) => {

@@ -12,7 +12,7 @@ let database: Database;
 let gateway: Gateway;
 let other: Awaited<ReturnType<Database['connect']>>;
 
-// One connection for all requests: thousands of them would cost more than what is asked.
+// One connection for all requests: thousands of them would cost more than the requests.
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const ask = (sql: string) => gateway.dbPost({ SQL: sql }, { agent });
 
@@ -55,7 +55,7 @@ beforeEach(async () => {
   await database.query("delete from t; insert into t values (1, 'one')");
 });
 
-/** The whole of what a session may have been left with, each asked in a request of its own. */
+/** Everything that a session may have kept. Each is read in a separate request. */
 const expectations: readonly (readonly [sql: string, expected: unknown])[] = [
   ["select hex('é')", 'C3A9'],
   ["select count(*) from t where v = 'ghost'", 0],
@@ -125,13 +125,13 @@ const places: Readonly<Record<string, (effect: string) => string>> = {
   'a second statement': (effect) => `select 'a;'; select ${effect}`,
 };
 
-/** With DBHTTPD_TEST_EFFORT=2 or more each function stands in each place. */
+/** With DBHTTPD_TEST_EFFORT=2 or more, each function is tested in each place. */
 const isThorough = cases(1) > 1;
 
 for (const [index, effect] of effects.entries()) {
   test(`nothing is left of ${effect}, wherever it stands`, async () => {
     for (const [at, [place, put]] of Object.entries(places).entries()) {
-      // No text tells what a stored function does: in each place one or more of them stand for all.
+      // No text shows what a stored function does, so in each place a few of them represent all.
       if (effect.startsWith('f_') && !isThorough && at % 3 !== index % 3) continue;
       await ask(put(effect));
       await assertNothingLeft(`${place}: ${put(effect)}`, ofFunctions);

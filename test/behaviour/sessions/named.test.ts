@@ -1,4 +1,4 @@
-// What views and triggers do to a session is gone before the next request, and costs nothing where they do nothing.
+// Changes to a session by views and triggers are gone before the next request. Views and triggers that change nothing cost nothing.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -10,7 +10,7 @@ import { readMetric } from '../../support/scrape.ts';
 let database: Database;
 let other: Awaited<ReturnType<Database['connect']>>;
 let gateway: Gateway;
-/** The section whose account may not see views. */
+/** The section whose account has no right to read views. */
 const blind = 'blind';
 let account: { readonly user: string; readonly password: string };
 
@@ -106,7 +106,7 @@ const harmless = [
 ];
 
 test('harmless views and triggers cost no reset', async () => {
-  // What an earlier test has left is gone after this.
+  // This removes what an earlier test has left.
   await ask('select 1');
   const before_ = await resets();
   for (const SQL of harmless) {

@@ -1,4 +1,5 @@
-// What a read-only request may call. READ ONLY does not stop all that a stored function can do, so the gateway looks into it first.
+// The calls that a read-only request may make. READ ONLY does not stop everything that a stored function can do, so the gateway examines
+// the function first.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -12,7 +13,7 @@ const reader = `reader${process.pid}`;
 /** The section of an account that sees neither what functions nor what views consist of. */
 const blind = 'blind';
 
-/** The section whose sessions are in Oracle's mode, where packages are called. */
+/** The section with sessions in Oracle's mode, where packages are called. */
 const oracle = 'oracle';
 
 let database: Database;

@@ -35,7 +35,7 @@ after(async () => {
 
 const messageOf = (reply: Reply) => reply.json<{ ERROR: string }>().ERROR;
 
-/** Both ways to ask for it. */
+/** Both ways to make a request read-only. */
 const ways: Readonly<Record<string, (SQL: string) => ReturnType<Gateway['dbPost']>>> = {
   'read_only = on': (SQL) => gateway.dbPost({ SERVER: strict, SQL }),
   READ_ONLY: (SQL) => gateway.dbPost({ SQL, READ_ONLY: true }),

@@ -1,4 +1,4 @@
-// What a request does to its session is gone before another request uses the connection: there is only one here.
+// The changes of a request to its session are gone before another request uses the connection. There is only one connection here.
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
@@ -10,7 +10,7 @@ import { cases as effortOf } from '../../support/property.ts';
 let database: Database;
 let gateway: Gateway;
 
-// One connection for all requests: thousands of them would cost more than what is asked.
+// One connection for all requests: thousands of them would cost more than the requests.
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const ask = (sql: string) => gateway.dbPost({ SQL: sql }, { agent });
 
@@ -31,7 +31,7 @@ after(async () => {
 });
 beforeEach(() => database.query('delete from t'));
 
-/** What the next request asks; its answer must be what it was before the dirty request. */
+/** The next request. Its answer must be the same as before the dirty request. */
 const probes = {
   database: 'select database()',
   charset: "select hex('é'), 'é'",
@@ -130,7 +130,7 @@ async function answersOf(names: readonly (keyof typeof probes)[]): Promise<unkno
   return answers;
 }
 
-/** With DBHTTPD_TEST_EFFORT=2 or more each probe follows each disguise. */
+/** With DBHTTPD_TEST_EFFORT=2 or more, each probe follows each disguise. */
 const isThorough = effortOf(1) > 1;
 
 for (const [what, sql, ...names] of cases) {
@@ -139,7 +139,7 @@ for (const [what, sql, ...names] of cases) {
     const clean = await answersOf(names);
     for (const [at, [disguise, wrap]] of Object.entries(disguises).entries()) {
       for (const [index, name] of names.entries()) {
-        // A disguise may hide that there is something to take away, and not what: one probe tells, in turns.
+        // A disguise may hide that there is something to reset, but not what it is. So one probe is enough, in turns.
         if (at > 0 && !isThorough && index !== at % names.length) continue;
         await database.query('delete from t');
         await ask(wrap(dirty));

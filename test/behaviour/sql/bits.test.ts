@@ -110,7 +110,7 @@ test('BIT(1) to BIT(64) through functions of MySQL alone', async (t) => {
 });
 
 test('BIT through a function in a view', async () => {
-  // Which function it is does not show: the widths are left out whose bytes may be digits.
+  // The test cannot see which function ran, so it leaves out the widths whose bytes may be digits.
   const certain = names.filter((_, index) => (index + 1) % 8 > 0 && (index + 1) % 8 < 6);
   const reply = await gateway.db(
     { SQL: `select ${certain} from merged order by k` },

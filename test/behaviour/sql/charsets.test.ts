@@ -109,7 +109,7 @@ test('has the header, the text, JSON and the error of every character set in UTF
       const known = text.startsWith('é') ? '"é"' : '"?"';
       const document = await ask(`${set}; select 'éжω誠中' as \`éжω誠中\`, ${json}`);
       assert.deepEqual(at(document, 'RESULT', 1, 'ROWS', 0, 0), text);
-      // What a character set cannot say is a question mark.
+      // A character that the character set lacks becomes a question mark.
       assert.deepEqual(at(document, 'RESULT', 1, 'ROWS', 0, 1), known);
       assert.deepEqual(at(document, 'RESULT', 1, 'HEADER', 0), text);
       const failed = await ask(`${set}; select * from \`né\``);
@@ -132,7 +132,7 @@ test("knows JSON columns' character set through several changes in one request",
     const json = String(at(all, 'RESULT', result, 'ROWS', 0, 0));
     assert.deepEqual(JSON.parse(json), { a: 'é' }, `result ${result}`);
   }
-  // In latin1 the name's four bytes are four characters, and the server says each of them.
+  // In latin1 the name's four bytes are four characters, and the server returns each of them.
   assert.deepEqual(at(all, 'RESULT', 8, 'HEADER', 1), 'Ã©');
 });
 

@@ -1,4 +1,4 @@
-// The promise of column descriptions: what information_schema says of a column, from the wire of a real server.
+// The promise of column descriptions: they say the same as information_schema, from the wire of a real server.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
@@ -108,11 +108,11 @@ const types = [
   ],
   ...['json', 'json not null', 'geometry', 'point not null', 'polygon'],
 ];
-/** Those that not every server has. */
+/** Types that some servers lack. */
 const newerTypes = ['uuid', 'uuid not null', 'inet4', 'inet6', 'vector(3)', 'vector(3) not null'];
 const kindsOfGeometry = ['POINT', 'POLYGON'];
 
-/** What information_schema says, in the words of a description. MariaDB's JSON is a LONGTEXT there. */
+/** The row of information_schema as a description. MariaDB's JSON is a LONGTEXT there. */
 function expected(row: Row, declared: string): ColumnDescription {
   const isJson = declared.startsWith('json');
   const isBytes = declared.endsWith('character set binary');

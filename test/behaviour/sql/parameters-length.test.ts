@@ -1,4 +1,5 @@
-// The promise of a statement's length: what PARAMS would make too long is refused before it is made, whatever asks for it.
+// The promise of a statement's length: if PARAMS would make it too long, the gateway refuses it before it composes the text, on every
+// endpoint.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { timesSent } from '../../support/busy-pool.ts';
@@ -59,7 +60,7 @@ test('9,600 small values are bound', async () => {
 
 test("the limit is the server's own, to the byte", async () => {
   const frame = "select length(_utf8mb4 X'')";
-  // The command is a byte; where there may be query attributes, two more say that there is none.
+  // The command is a byte. On servers with query attributes, two more bytes say that there is none.
   const beside = takesAttributes(database) ? 3 : 1;
   const longest = Math.floor((limit - 1 - beside - frame.length) / 2);
   const SQL = 'select length(?)';

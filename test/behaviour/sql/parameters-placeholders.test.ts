@@ -77,7 +77,7 @@ const text = fc
   .array(piece, { minLength: 1, maxLength: 10 })
   .map((parts) => `select ${parts.join('')}`);
 
-/** How many placeholders the server finds; null when it refuses the text. */
+/** The number of placeholders that the server finds; null if it refuses the text. */
 async function prepare(connection: Connection, sql: string): Promise<number | null> {
   try {
     const statement = await connection.prepare(sql);
@@ -129,7 +129,7 @@ test('a text in doubt goes as it is where no value does', async () => {
 test('finds the placeholders that the server finds, and answers the same, under every sql_mode', async (t) => {
   let compared = 0;
   for (const mode of modes) {
-    // mysql2 keeps prepared statements by their text, so each mode has a connection of its own.
+    // mysql2 keeps prepared statements by their text, so each mode has a separate connection.
     const connection = await database.connect({ multipleStatements: false });
     await connection.query('set names utf8mb4');
     await connection.query(`set sql_mode='${mode}'`);

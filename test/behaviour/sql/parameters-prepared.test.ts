@@ -9,7 +9,7 @@ import { cases, fc } from '../../support/property.ts';
 
 const plenty = 16 * 1024 * 1024;
 
-/** Each by itself, and what is usual or bad together; a server takes those that it knows. */
+/** Each mode alone, and the usual or bad ones together. A server takes those that it knows. */
 const modes = [
   '',
   ...`ALLOW_INVALID_DATES ANSI ANSI_QUOTES DB2 EMPTY_STRING_IS_NULL ERROR_FOR_DIVISION_BY_ZERO HIGH_NOT_PRECEDENCE IGNORE_SPACE
@@ -18,7 +18,9 @@ const modes = [
     STRICT_TRANS_TABLES TIME_ROUND_FRACTIONAL TIME_TRUNCATE_FRACTIONAL TRADITIONAL`.split(/\s+/),
   'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE',
 ];
-/** With characters of its own; in those of East Asia some have a backslash or a quote's neighbour for their second byte. */
+/**
+ * Texts in the characters of each charset. In some from East Asia, a backslash or a quote's neighbour is the second byte of a character.
+ */
 const charsets: Readonly<Record<string, readonly string[]>> = {
   utf8mb4_general_ci: ['é', '誠', '😀', '\u200b', '\ufeff', 'ſ'],
   latin1_swedish_ci: ['é', 'ß', 'ÿ'],
@@ -28,7 +30,7 @@ const charsets: Readonly<Record<string, readonly string[]>> = {
 
 /** Modes in which text is read in another way: each charset meets these. The others are tried in the first charset. */
 const reading = /ANSI_QUOTES|NO_BACKSLASH_ESCAPES|PIPES_AS_CONCAT|EMPTY_STRING_IS_NULL/;
-/** With DBHTTPD_TEST_EFFORT=2 or more every charset meets every mode. */
+/** With DBHTTPD_TEST_EFFORT=2 or more, every charset is tested with every mode. */
 const isThorough = cases(1) > 1;
 
 let database: Database;
@@ -174,7 +176,7 @@ function expressions({ own, least }: Session) {
 const toParameter = (value: Scalar) =>
   Buffer.isBuffer(value) ? { $binary: value.toString('base64') } : value;
 
-/** For the gateway: an array is one value. */
+/** The pieces for the gateway: an array is one value. */
 function asBound(pieces: Pieces, isNamed: boolean): string {
   const values: unknown[] = [];
   const placeholder = (value: unknown) => {
@@ -195,7 +197,7 @@ function asBound(pieces: Pieces, isNamed: boolean): string {
   return bound.sql;
 }
 
-/** For the library: an array is as many values as it has; an empty one is what it must mean. */
+/** The pieces for the library: an array is several values. An empty one becomes what it must mean. */
 function asPrepared(pieces: Pieces): [sql: string, values: ExecuteValues] {
   const values: Scalar[] = [];
   const placeholder = (value: Scalar) => {

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => database.stop());
 
-/** Whether each result is a result set, or null when the server refused something. */
+/** Whether each result is a result set; null if the server refused a statement. */
 async function results(connection: Connection, sql: string): Promise<boolean[] | null> {
   try {
     const [, fields] = await connection.query(sql);

@@ -77,7 +77,7 @@ const character = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 2 }),
 );
 const value = fc.array(character, { maxLength: 12 }).map((parts) => parts.join(''));
-/** Text in which no quote, backslash, NUL or star could end what it stands in. */
+/** Text in which no quote, backslash, NUL or star could end the surrounding literal or comment. */
 const inner = fc
   .array(fc.constantFrom('?', ':a', ' ', '--', '-', '#', ';', 'x', '@', '(', '/', '!', '+', ','), {
     maxLength: 8,
@@ -161,7 +161,7 @@ test('keeps every digit of a number', async () => {
 
 test('works wherever an expression stands, and uses the index of a column of any charset', async () => {
   const connection = await database.connect({ rowsAsArray: true });
-  // As the gateway's sessions are: a collation beside the charset's default would clash with the values'.
+  // The same as in the gateway's sessions: a collation other than the charset's default would clash with the values'.
   await connection.query('set names utf8mb4');
   await connection.query(
     `create table words (l varchar(20) character set latin1, u varchar(20) character set utf8mb3, b varchar(20) collate utf8mb4_bin,

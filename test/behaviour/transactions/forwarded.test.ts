@@ -34,7 +34,7 @@ const { gateway, database } = useGateway(
   },
 );
 let processes: Processlist;
-/** Of the worker that has the transaction, and of another one. */
+/** Connections to the worker that has the transaction, and to another one. */
 let owner: WorkerConnection;
 let other: WorkerConnection;
 let transaction: string;

@@ -81,11 +81,11 @@ async function whileItRuns<Found>(
   }
 }
 
-/** The process that holds it, as the page of running requests tells. */
+/** The process that holds it, from the list of running requests. */
 const ownerOf = (held: HeldByClient): Promise<number> =>
   whileItRuns(held, ({ worker }) => pidOf(gateway, worker));
 
-/** Whatever is asked for in it says that it is over; a rollback says that nothing of it is left. */
+/** Asserts that every request in the transaction reports its end, and that a rollback reports that nothing of it is left. */
 async function assertIsOver(held: HeldByClient): Promise<void> {
   assert.equal(summarise(await held.query('insert into notes (who) values (99)')), over);
   assert.equal(summarise(await held.commit()), over);
@@ -142,7 +142,7 @@ test('one that lies idle ends with its connection: its place is free, and nothin
   assert.deepEqual(await written(), []);
 });
 
-/** What a rollback says that is not proven to have undone all. */
+/** The reply to a rollback if it is not proven that everything was undone. */
 const unproven = { rolled_back: false, outcome: 'unknown' };
 /** Each may leave something that no ROLLBACK undoes. */
 const leaving = [

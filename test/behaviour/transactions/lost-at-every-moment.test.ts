@@ -24,7 +24,7 @@ import {
   type TransactionClient,
 } from './support/transaction-doors.ts';
 
-/** What is under way when the fault strikes, and where the line to the database keeps it. */
+/** The request in flight when the fault strikes, and where the line to the database stops it. */
 const moments = {
   'BEGIN is on its way': { step: 'BEGIN', at: /^ROLLBACK\n;START TRANSACTION/, kept: 'hold' },
   'BEGIN is done, its answer on its way': {
@@ -49,9 +49,9 @@ type Next = { readonly statement: Told; readonly commit: Told; readonly rollback
 
 /** The replies to a transaction, and the numbers of its statements that remain. */
 type Cell = {
-  /** Of what is under way; null: nothing is. */
+  /** The reply to the request in flight; null: none is in flight. */
   readonly told: Told | null;
-  /** Afterwards, however often; null: no client can ask for it. */
+  /** The reply to each later request; null: no client can send one. */
   readonly next: Next | null;
   readonly stands: readonly number[];
 };
@@ -140,21 +140,21 @@ type Played = {
   readonly client: TransactionClient;
 };
 
-/** What is in flight, and the reply to it. */
+/** The requests in flight, and their replies. */
 type UnderWay = ReadonlyMap<Played, Promise<Told>>;
 
-/** Where transactions are lost. Two of them may stand before one database. */
+/** A gateway that loses transactions. Two of them may use one database. */
 type Stage = {
   readonly gateway: Pick<Gateway, 'url'>;
   readonly proxy: ProxiedDatabase;
-  /** Whose connections take what is to be under way; missing: new ones. */
+  /** The connections for the requests in flight; missing: new ones. */
   readonly via?: (count: number) => Promise<Agent>;
   /** Strikes, and resolves when clients may go on. @param underWay the reply to clients that wait */
   readonly strike: (underWay: UnderWay) => Promise<void>;
 };
 
 let clients = 0;
-/** What stands in the end, and nothing else, whatever is asked for or comes late. */
+/** The rows that must be there in the end, and no others, whatever is requested or comes late. */
 const standing: (readonly [who: number, n: number])[] = [];
 
 const insert = ({ who }: Played, n: number) => `insert into notes (who, n) values (${who}, ${n})`;
@@ -167,7 +167,7 @@ async function rowsOf(who: number, eye: Connection): Promise<readonly number[]> 
   return rows.map(({ n }) => Number(n));
 }
 
-/** Has `work` look at the database on one connection of its own: many looks would be as many connections. */
+/** Gives `work` one connection to look at the database: many looks would be as many connections. */
 async function looking<Result>(work: (eye: Connection) => Promise<Result>): Promise<Result> {
   const eye = await database.connect();
   eye.on('error', () => undefined);
@@ -178,7 +178,7 @@ async function looking<Result>(work: (eye: Connection) => Promise<Result>): Prom
   }
 }
 
-/** Has a transaction of each moment by each door lost together, and goes on with all of them. */
+/** Loses a transaction of each moment by each door together, and continues with all of them. */
 async function lose(stage: Stage, cells: Cells): Promise<void> {
   const all = Object.entries(cells).flatMap(([moment, cell]) =>
     doors.map((door): Played => {
@@ -194,7 +194,7 @@ async function lose(stage: Stage, cells: Cells): Promise<void> {
   const underWay = new Map<Played, Promise<Told>>();
   await looking(async (eye) => {
     for (const played of all) {
-      // Where time matters, none waits for the others.
+      // If time matters, none waits for the others.
       if (via === undefined) await prepare(played);
       await arrive(stage.proxy, played, eye, agent, underWay);
     }
@@ -267,12 +267,12 @@ function take(played: Played, step: Step, via: Agent | undefined): Promise<Told>
   }
 }
 
-/** Whether the server has done what is under way. A beginning leaves nothing that could be seen. */
+/** Resolves to whether the server has executed the request in flight. A BEGIN leaves no visible trace. */
 async function isDone(played: Played, eye: Connection): Promise<boolean> {
   const { step } = moments[played.moment];
   if (step === 'BEGIN') return true;
   if (step === 'COMMIT') return (await rowsOf(played.who, eye)).length === 1;
-  // For the next transaction, which is this look, alone.
+  // For the next transaction alone, which is this look.
   await eye.query('set transaction isolation level read uncommitted');
   return (await rowsOf(played.who, eye)).length === 2;
 }
@@ -321,7 +321,7 @@ test('its server is killed, and started again', async (t) => {
   );
 });
 
-/** Has new connections taken by one of two workers alone. */
+/** Makes one of two workers take all new connections. */
 async function only(taker: number, other: number): Promise<void> {
   signal(taker, 'SIGCONT');
   signal(other, 'SIGSTOP');
@@ -334,7 +334,10 @@ function twoWorkers(): readonly [number, number] {
   return [first, second];
 }
 
-/** Resolves when another one has taken its place: as long as one of its threads lives, its sockets take requests without answering. */
+/**
+ * Resolves when another worker has taken its place. As long as one of the threads of the killed worker lives, its sockets accept requests
+ * without answering.
+ */
 async function killWorker(pid: number): Promise<void> {
   signal(pid, 'SIGKILL');
   await eventually('another one is there', () => {
@@ -426,7 +429,9 @@ test('its gateway is killed, all of it, and started again', async () => {
   await lose({ gateway, proxy, strike }, whoAnsweredDied);
 });
 
-/** Has a gateway of its own lose them when a time is over: a witness that lies idle from the last moment on tells when. */
+/**
+ * A separate gateway loses the transactions when a time is over. A further transaction, which is idle from the last moment on, shows when.
+ */
 async function loseByTime(settings: object, end: 'idle' | 'too_old', cells: Cells): Promise<void> {
   const own = await startProxiedDatabase(database);
   const hasty = await startGateway({
@@ -442,7 +447,7 @@ async function loseByTime(settings: object, end: 'idle' | 'too_old', cells: Cell
       const all = await readMetric(asked, 'dbhttpd_transactions_ended_total', { end });
       return all >= idle;
     });
-    // What is ended has a second for its answer: none comes.
+    // An interrupted statement has a second for its answer, which does not come.
     const ends = [...underWay].filter(([{ cell }]) => cell.told?.startsWith(tooLate));
     await Promise.all(ends.map(([, told]) => told));
     own.release();

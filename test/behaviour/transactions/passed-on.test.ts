@@ -50,7 +50,7 @@ afterEach(async () => {
 const query = (transaction: string, sql: string) =>
   formatRequest('POST', '/v1/query', { sql, transaction });
 
-/** As text: of a literal's width each server has its own opinion. */
+/** As text, because servers differ in the width of a literal. */
 function firstCell({ status, body }: RawReply): string {
   assert.equal(status, 200, body.toString());
   return String(JSON.parse(body.toString()).rows[0][0]);

@@ -1,4 +1,4 @@
-// What a batch does to its session is gone before another request gets it; and a batch that does nothing to it costs no reset.
+// The changes of a batch to its session are gone before another request gets it. A batch that changes nothing costs no reset.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -29,7 +29,7 @@ const batch = async (statements: readonly string[], options = {}, headers = {}) 
   return (await gateway.post('/v1/batch', body, { headers })).status;
 };
 
-/** In a request of its own, on the only session. */
+/** Evaluates the expression in a separate request, on the only session. */
 async function seen(expression: string): Promise<unknown> {
   const reply = await gateway.post('/v1/query', { sql: `select ${expression} as found` });
   return reply.json<{ rows: unknown[][] }>().rows[0]?.[0];
@@ -69,7 +69,7 @@ test('nothing of what a batch leaves in its session reaches the next request', a
 });
 
 test('a batch that leaves its session as it was costs no reset', async () => {
-  // What it names is known by now.
+  // The gateway knows by now what the statement names.
   assert.equal(await batch(['insert into t (v) values (0)']), 200);
   const before = await resets();
   for (const isolation of ['read committed', 'serializable', null]) {

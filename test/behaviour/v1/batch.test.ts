@@ -418,7 +418,7 @@ test('many statements, and long ones, are one transaction', async () => {
 
 test('thousands of statements whose numbers have fractions delay no other request', async () => {
   const statement = `{"sql":"do ${Array(10).fill('?')}","params":[${Array(10).fill(1.5)}]}`;
-  // If the body were read again for each number, this would take minutes, and no reply is waited for so long.
+  // If the gateway read the body again for each number, this would take minutes, and the test would not wait so long for its reply.
   const body = `{"statements":[${Array(2000).fill(statement)}]}`;
   assert.equal((await gateway.post('/v1/batch', body)).status, 200);
 });
@@ -459,7 +459,7 @@ test('a write that gives back its rows is counted by them', async (t) => {
   const reply = await query({ ...wish, max_affected: 2 });
   assert.equal(reply.json<{ row_count: number }>().row_count, 2);
   assert.equal(await count('stock'), 0);
-  // What only reads touches nothing.
+  // A statement that only reads affects no rows.
   const read = await query({ sql: 'select 1 union select 2', max_affected: 1 });
   assert.equal(read.status, 200);
 });

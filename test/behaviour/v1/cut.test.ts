@@ -22,14 +22,14 @@ import {
 
 const { gateway, database, proxy } = useProxiedGateway({ workers: 1 }, { prepare: createBig });
 
-/** As a client would: what is there, and does it say that it is whole? */
+/** The client's view of a reply: does it say that it is complete? */
 function looksWhole(type: string, { isCut, body }: { isCut: boolean; body: Buffer }): boolean {
   const lastLine = body.toString().trimEnd().split('\n').at(-1) ?? '';
   return type === ndjson ? /^\{"end":/.test(lastLine) : !isCut;
 }
 
 test('cut anywhere by the database, a reply is a failure for its reader', async () => {
-  // In the columns, in the first rows, around what is held back, and far behind it.
+  // Places in the columns, in the first rows, around the end of the part that is held back, and far behind it.
   for (const afterBytes of [64, 9_041, 65_536, 71_003, 300_017, 1_234_567, 3_000_001]) {
     const rule = proxy.on(/from big/, { kind: 'cut-reply', afterBytes });
     const told = await Promise.all(
@@ -84,7 +84,7 @@ test("MySQL's own error after the first byte ends lines with the problem, and re
 });
 
 test('a worker that is killed leaves nothing that looks whole', async () => {
-  // Nothing is read before: what is not on its way yet is more than fits between.
+  // The test reads nothing before, and what is not sent yet is more than fits into the buffers between.
   const replies = await Promise.all(
     ways.map((way) => open({ sql: selectDense, ...way, to: gateway })),
   );
@@ -131,7 +131,7 @@ test('the last line reports a reply that is too large, and one that a stop ends'
 const slow = () =>
   `select n, repeat('say so ', 10), if(n < 5000, 0, get_lock('${database.name}', 20)) as locked from big where n < 5001`;
 
-/** Has this connection hold the lock. */
+/** Locks the table on this connection. */
 async function lock(keeper: Connection): Promise<void> {
   const [[row] = []] = await keeper.query<RowDataPacket[]>(
     `select get_lock('${database.name}', 30) as held`,

@@ -26,7 +26,7 @@ const megabyte = 1024 ** 2;
 
 const { gateway, database } = useGateway({ workers: 1 }, { prepare: createBig });
 
-/** How far the worker's memory grows while `work` lasts. */
+/** The growth of the worker's memory during `work`. */
 const growth = (work: () => Promise<unknown>) => growthOf(gateway.workers()[0] ?? 0, work);
 
 /** Rows of a whole reply, as an independent reader finds them: number and text. */

@@ -79,7 +79,7 @@ function check(schema: object, value: unknown): string {
   return validate(value) ? '' : validator.errorsText(validate.errors);
 }
 
-/** A reply, however it was asked for. */
+/** A reply, to any kind of request. */
 type Told = {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
@@ -107,7 +107,7 @@ test('its document is one of OpenAPI 3.1, behind the guards of everything else',
 
 const jsonTypes = ['application/json', 'application/problem+json'];
 
-/** What makes each status happen; a status may come in several ways. */
+/** The requests that cause each status. A status may have several causes. */
 type Provocations = Readonly<Record<string, readonly (() => Promise<Told>)[]>>;
 
 /** A request that runs one statement, by a path's own body. */
@@ -119,7 +119,7 @@ const batch: AskOne = (sql, options = {}, headers = {}) => {
   return post({ statements: [{ sql, params, expect }], ...others }, headers, '/v1/batch');
 };
 
-/** What both paths have in common. */
+/** The causes that both paths share. */
 const alike = (path: string, ask: AskOne): Omit<Provocations, '200'> => ({
   400: [
     () => post('{', {}, path),
@@ -222,7 +222,7 @@ async function fillTheQueue(ask: AskOne): Promise<Told> {
   return refused;
 }
 
-/** The gateway, asked with its token. */
+/** The gateway, with its token in each request. */
 function guarded(): Gateway {
   const withToken = (headers = {}) => ({ headers: { ...authorization, ...headers } });
   return {

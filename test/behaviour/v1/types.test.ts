@@ -21,7 +21,7 @@ let tables = 0;
 const agent = new Agent({ keepAlive: true });
 after(() => agent.destroy());
 
-/** How a request wants its reply. */
+/** The form of the reply that a request chooses. */
 type Wish = {
   readonly accept: 'application/json' | 'application/x-ndjson' | 'text/csv';
   readonly rows: 'array' | 'object';

@@ -16,7 +16,7 @@ import { eventually } from '../eventually.ts';
 import { freeze } from '../processes.ts';
 import { createWorkspace } from '../workspace.ts';
 
-/** What a node says of itself. */
+/** The status that a node reports. */
 export type GaleraStatus = {
   /** Whether it is in a part of the cluster that may write. */
   readonly isPrimary: boolean;
@@ -29,17 +29,17 @@ export type GaleraStatus = {
   readonly conflicts: number;
 };
 
-/** A node that runs, or stands still, or is gone for a while. */
+/** A node that runs, is frozen, or is gone for a while. */
 export type GaleraNode = {
   /** `db1`, `db2` …, in the order of the cluster. */
   readonly name: string;
-  /** Where clients reach it: its link, on a port that stays the same whatever becomes of the node. */
+  /** The address for clients: its link, on a port that remains the same whatever happens to the node. */
   readonly host: string;
   readonly port: number;
   readonly link: FaultProxy;
   readonly state: () => 'running' | 'frozen' | 'killed';
   readonly log: () => string;
-  /** As root, around the link. */
+  /** Runs a statement as root, without the link. */
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   readonly status: () => Promise<GaleraStatus>;
   /** Transactions of clients that lost against another node's, so far. */
@@ -61,9 +61,9 @@ export type GaleraNode = {
 /** A node before it has data; its maker starts it. */
 export type GaleraSeed = {
   readonly files: ServerFiles;
-  /** Where it listens itself. */
+  /** The node's own port. */
   readonly port: number;
-  /** Where the others find it. */
+  /** The port for the other nodes. */
   readonly groupPort: number;
   /** @param further how it finds the cluster, or makes it */
   readonly start: (further: readonly string[]) => Promise<void>;

@@ -1,4 +1,4 @@
-// A Galera cluster of three nodes, each of which may be written to: started, and what an operator asks of it.
+// A Galera cluster of three nodes, each of which may be written to: its start, and an operator's commands.
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync } from 'node:fs';
 import type { GaleraPrograms } from '../../../scripts/support/galera-root.ts';
@@ -13,7 +13,7 @@ import type { ReplicatedSet } from './replication.ts';
 export type GaleraCluster = {
   /** In the order of the configuration. */
   readonly nodes: readonly [GaleraNode, GaleraNode, GaleraNode];
-  /** What the gateway is configured with: every node by its link, and an account with ALL on this one database. */
+  /** The gateway's configuration: every node by its link, and an account with ALL on this one database. */
   readonly target: ReplicatedSet['target'];
   /** Resolves once all nodes are up, and agree. */
   readonly waitForAll: () => Promise<void>;
@@ -46,7 +46,7 @@ export async function startGalera(programs: GaleraPrograms): Promise<GaleraClust
       );
       return true;
     });
-    // With the same data the others need no copy of it.
+    // The other nodes start with the same data, so they need no copy.
     await first.shutdown();
     for (const other of others) copyData(first, other);
     await first.start([...join, '--wsrep-new-cluster']);

@@ -3,7 +3,7 @@ import { eventually } from '../eventually.ts';
 import { type ReplicatedSet, waitForPosition } from './replication.ts';
 import type { ReplicationServer } from './replication-server.ts';
 
-/** What there is after the failover. */
+/** The situation after the failover. */
 export type Ghost = {
   /** The position of the transaction that was lost. */
   readonly position: string;
@@ -14,7 +14,7 @@ export type Ghost = {
   readonly former: ReplicationServer;
 };
 
-/** MariaDB's error for a replica that asks for a position which the primary does not have. */
+/** MariaDB's error for a replica that requests a position which the primary does not have. */
 const fatalErrorOfDump = 1236;
 
 /**

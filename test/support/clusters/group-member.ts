@@ -1,16 +1,16 @@
-// One member of a group of MySQL's Group Replication: what it says of itself, and what an operator tells it.
+// One member of a group of MySQL's Group Replication: its reports, and an operator's commands.
 import type { ServerProgram } from '../../../scripts/support/private-server.ts';
 import { eventually } from '../eventually.ts';
 import { type LinkedServer, startLinkedServer } from './linked-server.ts';
 
-/** What a member says of itself and of the others. */
+/** A member's report about itself and the others. */
 export type MemberStatus = {
   /** ONLINE, RECOVERING, OFFLINE, ERROR, UNREACHABLE; OFFLINE too where it has not been started. */
   readonly state: string;
   readonly isWritable: boolean;
   /** The members that it knows of. */
   readonly size: number;
-  /** Those of them that are ONLINE. */
+  /** The number of members that are ONLINE. */
   readonly online: number;
 };
 
@@ -21,7 +21,7 @@ export type GroupMember = LinkedServer & {
   readonly conflicts: () => Promise<number>;
   /** Makes a group of this one member. */
   readonly bootstrap: () => Promise<void>;
-  /** Joins its group, and returns before it has recovered. With a password that others refuse it stays RECOVERING for a minute. */
+  /** Joins its group, and returns before it has recovered. With a password that others refuse, it remains RECOVERING for a minute. */
   readonly join: (isKnown?: boolean) => Promise<void>;
   /** Leaves its group, by which it becomes read-only; or is done with one that has given it up. */
   readonly leave: () => Promise<void>;
@@ -35,7 +35,7 @@ export type GroupMember = LinkedServer & {
 export type GroupPlan = {
   /** A UUID. */
   readonly name: string;
-  /** Where members find each other, by their numbers from 1 on. */
+  /** The ports for the other members, by their numbers from 1 on. */
   readonly ports: readonly number[];
   readonly database: string;
   readonly replicator: { readonly user: string; readonly password: string };
@@ -78,7 +78,7 @@ export async function startGroupMember(
     bootstrap: () =>
       run(`${set('bootstrap_group = ON')}; ${start(password)}; ${set('bootstrap_group = OFF')}`),
     join: (isKnown = true) => run(start(isKnown ? password : 'another')),
-    // What it has set itself when it was given up stays set.
+    // Settings that it made when it was given up remain.
     leave: () => run('stop group_replication; set global offline_mode = OFF'),
     // It refuses to start again while the list is there.
     force: () => run(`${set(`force_members = '${own}'`)}; ${set("force_members = ''")}`),
@@ -90,8 +90,8 @@ export async function startGroupMember(
 }
 
 /**
- * What the earlier primary still runs is ended after that. Without an end transactions that wait for each other's rows, and for the lock by
- * which it becomes read-only, hold the switch up until the locks' own timeout, and the new primary with it.
+ * Statements that still run on the former primary are ended after this time. Otherwise transactions that wait for each other's rows, and
+ * for the lock by which it becomes read-only, would hold up the switch and the new primary until the locks' own timeout.
  */
 const mostRunningSeconds = 1;
 
@@ -118,7 +118,7 @@ const groupArguments = [
   '--loose-group-replication-recovery-reconnect-interval=1',
 ];
 
-/** Resolves once the member is one of so many that are all ONLINE. */
+/** Resolves when the member is one of this many that are all ONLINE. */
 export async function waitForMembers({ name, status }: GroupMember, size: number): Promise<void> {
   await eventually(
     `${name} is one of ${size}`,

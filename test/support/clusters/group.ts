@@ -1,4 +1,4 @@
-// A group of three members of MySQL's Group Replication, with one primary or with several: started, and what an operator asks of it.
+// A group of three members of MySQL's Group Replication, with one primary or with several: its start, and an operator's commands.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { freeLastingPort, type ServerProgram } from '../../../scripts/support/private-server.ts';
 import { fetchServerKey } from '../database/mariadb.ts';
@@ -12,13 +12,13 @@ export type GroupMode = 'single-primary' | 'multi-primary';
 export type Group = {
   /** In the order of the configuration. */
   readonly members: readonly [GroupMember, GroupMember, GroupMember];
-  /** What the gateway is configured with: every member by its link, and an account with ALL on this one database, which may see the group. */
+  /** The gateway's configuration: every member by its link, and an account with ALL on this one database, which may see the group. */
   readonly target: ReplicatedSet['target'] & { readonly serverKey: string };
   /** Resolves once all members are up, and agree. */
   readonly waitForAll: () => Promise<void>;
-  /** Has one primary, or several. All members must be up. */
+  /** Switches to one primary, or to several. All members must be up. */
   readonly setMode: (mode: GroupMode) => Promise<void>;
-  /** Has a member that was started again join: it does not remember the group's mode. */
+  /** Makes a restarted member join: it does not remember the group's mode. */
   readonly rejoin: (member: GroupMember) => Promise<void>;
   readonly stop: () => Promise<void>;
 };
@@ -85,7 +85,7 @@ export async function startGroup(program: ServerProgram): Promise<Group> {
   }
 }
 
-/** On each member alike, so that none has what the others lack: nothing of it is in a log. */
+/** On each member, so that none has something which the others lack, and no log contains it. */
 function describeAccounts(
   { database, replicator }: { readonly database: string; readonly replicator: Account },
   account: Account,

@@ -1,4 +1,4 @@
-// A real haproxy with the settings of deploy/haproxy, on ports of its own.
+// A real haproxy with the settings of deploy/haproxy, on other ports.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,12 +14,12 @@ export const deployedSettings = 'deploy/haproxy/dbhttpd.cfg';
 // haproxy is where an ordinary user's PATH does not lead.
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
 
-/** Whether the program is here. */
+/** Tells whether the program is here. */
 export function hasHaproxy(): boolean {
   return spawnSync('haproxy', ['-v'], { env }).error === undefined;
 }
 
-/** What its own check says of a file; empty where all is well. Throws where the program is missing. */
+/** The output of its own check of a file; empty if the file is good. Throws if the program is missing. */
 export function checkSettings(path: string): string {
   const { error, status, stderr } = spawnSync('haproxy', ['-c', '-f', path], {
     env,
@@ -30,7 +30,7 @@ export function checkSettings(path: string): string {
   return status === 0 ? complaints.join('\n') : stderr;
 }
 
-/** Starts it on `port` before three gateways; it is to be asked until it answers. */
+/** Starts it on `port` before three gateways. The caller must wait until it answers. */
 export function startHaproxy(port: number, gateways: readonly [number, number, number]): Balancer {
   let pid = 0;
   const workspace = createWorkspace('haproxy', () => {

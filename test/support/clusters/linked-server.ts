@@ -4,20 +4,20 @@ import { openConnection, queryOnce, type Row } from '../database/mariadb.ts';
 import { type ServerWish, startServerProcess } from '../database/server-process.ts';
 import { freeze } from '../processes.ts';
 
-/** A server that runs, or stands still, or is gone for a while. */
+/** A server that runs, is frozen, or is gone for a while. */
 export type LinkedServer = {
   /** `db1`, `db2` …, in the order of the set. */
   readonly name: string;
   readonly serverId: number;
-  /** Where clients reach it: its link, on a port that stays the same whatever becomes of the server. */
+  /** The address for clients: its link, on a port that remains the same whatever happens to the server. */
   readonly host: string;
   readonly port: number;
   readonly link: FaultProxy;
-  /** Where it listens itself, for those that must get there: other servers. */
+  /** The server's own port, for other servers. */
   readonly ownPort: number;
   readonly state: () => 'running' | 'frozen' | 'killed';
   readonly log: () => string;
-  /** As root, around the link, whatever read_only says. */
+  /** Runs a statement as root, without the link, whatever read_only says. */
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** A connection of root's around the link; the caller must end it. */
   readonly connect: () => ReturnType<typeof openConnection>;

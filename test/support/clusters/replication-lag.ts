@@ -2,16 +2,16 @@
 import type { ReplicationServer } from './replication-server.ts';
 
 /**
- * How a replica falls behind: what applies the log is stopped, and says so; it runs and waits for a lock, and says that it
- * runs; it applies everything so many seconds late.
+ * How a replica falls behind. `stopped`: the thread that applies the log is stopped, and reports it. `locked`: it runs and waits for a
+ * lock, and reports that it runs. `seconds`: it applies everything that late.
  */
 export type Lag = 'stopped' | 'locked' | { readonly seconds: number };
 
 /** The lags of a set's replicas. */
 export type Lags = {
-  /** Begins a lag, or with null ends the one that there is. The replica has not caught up yet when it has ended. */
+  /** Begins a lag, or with null ends it. At its end the replica has not caught up yet. */
   readonly set: (server: ReplicationServer, how: Lag | null) => Promise<void>;
-  /** Gives back what holds them, for servers that are to be stopped. */
+  /** Releases the locks that hold them, for servers that are to be stopped. */
   readonly forget: () => void;
 };
 

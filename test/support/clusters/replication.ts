@@ -7,7 +7,7 @@ import { eventually } from '../eventually.ts';
 import { createLags, type Lag } from './replication-lag.ts';
 import { type ReplicationServer, startReplicationServer } from './replication-server.ts';
 
-/** How a set is to be. */
+/** The options of a set. */
 export type ReplicationWish = {
   /** 2 unless given. */
   readonly replicas?: number;
@@ -15,7 +15,7 @@ export type ReplicationWish = {
   readonly readOnlyReplicas?: boolean;
   /** False: servers without gtid_strict_mode, as MariaDB leaves them. */
   readonly strict?: boolean;
-  /** Each server writes in a GTID domain of its own; else all in domain 0. */
+  /** Each server writes in a separate GTID domain; else all write in domain 0. */
   readonly ownDomains?: boolean;
   /** A write waits for one replica to have it before it is shown to others (AFTER_SYNC). */
   readonly semiSync?: boolean;
@@ -25,13 +25,15 @@ export type ReplicationWish = {
 
 /** Servers of which one is written to. The caller must stop them. */
 export type ReplicatedSet = {
-  /** In the order of the configuration; the first one was the primary at the start. */
+  /** In the order of the configuration. The first one was the primary at the start. */
   readonly servers: readonly ReplicationServer[];
   /** The server that was made primary last, also while it is frozen or gone. */
   readonly primary: () => ReplicationServer;
-  /** Those that follow it. */
+  /** The servers that follow it. */
   readonly replicas: () => readonly ReplicationServer[];
-  /** What the gateway is configured with: every server by its link, and an account with ALL on this one database. A single one has host and port. */
+  /**
+   * The gateway's configuration: every server by its link, and an account with ALL on this one database. A single one has host and port.
+   */
   readonly target: {
     readonly host: string;
     readonly port?: number;
@@ -44,7 +46,7 @@ export type ReplicatedSet = {
    * follow it; the earlier primary is left alone. Resolves to when it could be written to (performance.now()).
    */
   readonly promote: (server: ReplicationServer) => Promise<number>;
-  /** Has a server follow another one, the primary unless given; read-only where replicas of this set are. */
+  /** Makes a server follow another one, the primary by default. It is read-only if replicas of this set are. */
   readonly follow: (server: ReplicationServer, primary?: ReplicationServer) => Promise<void>;
   /** Lets a replica fall behind; null: it goes on. */
   readonly lag: (server: ReplicationServer, how: Lag | null) => Promise<void>;
@@ -55,10 +57,7 @@ export type ReplicatedSet = {
 
 const catchUpSeconds = 30;
 
-/**
- * Whether sets of servers can be started here; where they cannot, skips the test and says why.
- * Use: `if (!replicationHere(t)) return;`
- */
+/** Tells whether sets of servers can be started here. If not, skips the test with the reason. Use: `if (!replicationHere(t)) return;` */
 export function replicationHere(t: TestContext): boolean {
   if (!ownServerOnly(t)) return false;
   if (chooseProgram().flavour === 'mariadb') return true;
@@ -130,8 +129,8 @@ function createSet(
   };
   const follow = async (server: ReplicationServer, followed = primary) => {
     await lags.set(server, null);
-    // Read-only meanwhile: while it follows no server, an account without grants takes it for a promoted one.
-    // What a former primary has written itself counts as what it has.
+    // Read-only meanwhile, because an account without grants takes a server that follows none for a promoted one. A former primary's own
+    // writes count as received.
     await server.query(`set global read_only = 1;
       stop slave;
       set global gtid_slave_pos = @@global.gtid_current_pos;
@@ -191,7 +190,7 @@ function createSet(
   };
 }
 
-/** Whether it says so to every account. */
+/** Resolves to whether every account sees that it follows. */
 async function isFollowing(server: ReplicationServer): Promise<boolean> {
   const [status] = await server.query("show global status like 'Slaves_running'");
   return Number(status?.Value) > 0;
@@ -215,7 +214,7 @@ export async function waitForPosition(server: ReplicationServer, position: strin
   throw new Error(`${server.name} has not reached ${position}: ${JSON.stringify(status, null, 1)}`);
 }
 
-/** Whether a server holds all that a position stands for. */
+/** Resolves to whether a server has all transactions of a position. */
 export async function holdsPosition(server: ReplicationServer, position: string): Promise<boolean> {
   const [row] = await server.query('select @@global.gtid_binlog_state as state');
   return contains(String(row?.state), position);

@@ -7,7 +7,7 @@ import { eventually } from '../eventually.ts';
 import { exchange, openRaw, type RawConnection, type RawReply } from '../http.ts';
 import { startHaproxy } from './haproxy.ts';
 
-/** What came of a run; `failed` and `wrong` are empty where all is well. */
+/** The result of a run. `failed` and `wrong` are empty if every request was answered rightly. */
 export type Rolled = {
   readonly restarts: number;
   readonly requests: number;
@@ -24,7 +24,7 @@ type Way = {
 };
 
 const gatewayCount = 3;
-/** How many requests must have been answered between a start and the next kill. */
+/** The number of requests that must be answered between a start and the next kill. */
 const requestsBetween = 100;
 /** A client rests between two requests: they are to go on, not to be many. */
 const restMs = 10;
@@ -121,7 +121,7 @@ class Load {
     await this.#lanes;
   }
 
-  /** Resolves when so many more have been answered. */
+  /** Resolves when this many more requests have been answered. */
   async more(count: number): Promise<void> {
     const target = this.answered + count;
     await eventually(`${count} more are answered`, () => this.answered >= target, {
@@ -169,7 +169,7 @@ class Load {
   }
 }
 
-/** Reads are asked by GET on /db, everything else by POST. */
+/** Reads are sent by GET to /db, everything else by POST. */
 function compose({ path, writes, keeps }: Way, id: number): string {
   const sql = writes ? `insert into rolled values (${id})` : `select ${id} as n`;
   const connection = keeps ? '' : 'Connection: close\r\n';

@@ -6,7 +6,7 @@ import type { Settings } from '../ini-text.ts';
 import { readMetric } from '../scrape.ts';
 import type { ReplicatedSet } from './replication.ts';
 
-/** What a candidate is said to be. */
+/** The reported role of a candidate. */
 export type Role = 'primary' | 'replica' | 'unusable';
 
 type SectionReady = { readonly roles: readonly Role[]; readonly reasons: readonly string[] };
@@ -33,7 +33,7 @@ export async function startBefore(
   }
 }
 
-/** The roles in the order of `host`; none before all servers have been asked. */
+/** The roles in the order of `host`. Empty until all servers have been probed. */
 export async function rolesOf(gateway: Gateway): Promise<readonly Role[]> {
   const { sections, code } = (await gateway.get('/readyz')).json<Ready & { code?: string }>();
   return code === 'STARTING' ? [] : (sections?.[gateway.section]?.roles ?? []);
@@ -62,7 +62,7 @@ export async function rolesBecome(gateway: Gateway, roles: readonly Role[]): Pro
         last = (await rolesOf(gateway)).join();
         return last === wanted;
       },
-      // The gateway looks once a second: to ask more often only costs.
+      // The gateway probes once a second, so asking more often has no use.
       { everyMs: 100 },
     );
   } catch (error) {
@@ -78,14 +78,14 @@ export async function readerOf(gateway: Gateway, isReadOnly = true): Promise<num
   return Number(reply.json<{ rows: [[number]] }>().rows[0][0]);
 }
 
-/** The numbers of the servers that answer so many declared reads, each once. */
+/** The numbers of the servers that answer this many declared reads, each once. */
 export async function readersOf(gateway: Gateway, count = 24): Promise<readonly number[]> {
   const readers = new Set<number>();
   for (let left = count; left > 0; left -= 1) readers.add(await readerOf(gateway));
   return [...readers].sort((one, other) => one - other);
 }
 
-/** What `dbhttpd_backend_role` says of a server; 1 where it has this role. */
+/** The value of `dbhttpd_backend_role` for a server; 1 if it has this role. */
 export function roleMetric(gateway: Gateway, backend: string, role: Role): Promise<number> {
   return readMetric(gateway, 'dbhttpd_backend_role', { backend, role });
 }

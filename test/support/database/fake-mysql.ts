@@ -1,4 +1,4 @@
-// A fake MySQL server: it accepts every login, answers the gateway's own questions, and misbehaves as a test wants.
+// A fake MySQL server: it accepts every login, answers the gateway's own questions, and misbehaves as a test chooses.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -12,23 +12,23 @@ export type FakeClient = {
   readonly send: (payloads: readonly Buffer[], sequence: number) => void;
   /** Bytes that the network took of `flood`. */
   flooded: number;
-  /** The capabilities that it asked for: before TLS, where that has begun, and behind it. */
+  /** The capabilities that the client requested: before TLS, if it has begun, and after it. */
   readonly asked: number[];
-  /** What it sent once it was in: the payloads of its commands. */
+  /** The payloads of the commands that the client sent after its login. */
   readonly commands: Buffer[];
 };
 
-/** What the server does in its own way. */
+/** The parts of the server's behaviour that a test replaces. */
 export type Misbehaviour = {
-  /** In the place of the greeting. */
+  /** Replaces the greeting. */
   readonly greet?: (client: FakeClient) => void;
-  /** In the place of letting the client in: what it sent last, and how many packets before; returns whether it is in. */
+  /** Replaces the login: gets the client's last packet, and the number of packets before it. Returns whether the login is complete. */
   readonly authenticate?: (client: FakeClient, packet: Packet, before: number) => boolean;
-  /** In the place of the usual answer; false: the usual one is given. */
+  /** Replaces the usual answer; false: gives the usual one. */
   readonly answer?: (client: FakeClient, statement: string) => boolean;
   /** The method named in the greeting. */
   readonly plugin?: string;
-  /** What it calls itself. */
+  /** The version in its greeting. */
   readonly version?: string;
   /** Whether it offers query attributes. */
   readonly withAttributes?: boolean;
@@ -148,7 +148,7 @@ function serve(raw: Socket, behaviour: () => Misbehaviour): FakeClient {
   return client;
 }
 
-/** Whether the client is in. */
+/** Whether the login is complete. */
 function letIn(
   client: FakeClient,
   packet: Packet,
@@ -196,7 +196,7 @@ function usualAnswer(statement: string): readonly Buffer[] {
   return /^(select|show)/i.test(statement) ? resultSet([{}], []) : [okPacket()];
 }
 
-/** What a flood ends at, for a client that takes all of it. */
+/** The end of a flood, for a client that takes all of it. */
 export const mostFlooded = 256 * 1024 * 1024;
 const piece = Buffer.alloc(64 * 1024, 1);
 

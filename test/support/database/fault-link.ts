@@ -2,7 +2,7 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { createSplitter, createStatementReader, type Packet, type Query } from './mysql-wire.ts';
 
-/** What is done to one statement or its reply. `how` the client's connection ends: RST unless `fin`. */
+/** A fault for one statement or its reply. `how` the client's connection ends: RST unless `fin`. */
 export type Fault =
   /** The statement is held back this long before it is forwarded. */
   | { readonly kind: 'delay'; readonly ms: number }
@@ -12,9 +12,9 @@ export type Fault =
   | { readonly kind: 'stall' }
   /** Forwarded; the reply is swallowed, the connection stays open. */
   | { readonly kind: 'drop-reply' }
-  /** Forwarded; the client gets so many bytes of the reply, then the connection ends. */
+  /** Forwarded. The client gets this many bytes of the reply, then the connection ends. */
   | { readonly kind: 'cut-reply'; readonly afterBytes: number; readonly how?: 'fin' | 'reset' }
-  /** So many bytes of the request reach the server (none without `afterBytes`), then both ends are cut. */
+  /** This many bytes of the request reach the server (none without `afterBytes`), then both ends are cut. */
   | { readonly kind: 'cut-request'; readonly afterBytes?: number; readonly how?: 'fin' | 'reset' }
   /** The whole request reaches the server, the client's connection ends at once; the server may finish. */
   | { readonly kind: 'cut-after-request'; readonly how?: 'fin' | 'reset' }
@@ -27,7 +27,7 @@ type ReplyMode =
   | { readonly kind: 'swallow' }
   | { kind: 'cut'; left: number; readonly how: 'fin' | 'reset' };
 
-/** Where nothing gets through: what the client sends, what the server sends, or both. */
+/** The direction in which nothing gets through: the client's packets, the server's, or both. */
 export type Direction = 'to server' | 'from server' | 'both';
 
 /** One client and its connection to the server. */
@@ -103,7 +103,7 @@ export class FaultLink {
     for (const bytes of this.#held.splice(0)) this.#answer(bytes);
   }
 
-  /** Whether the server has answered, and a `stall` holds it back. */
+  /** Whether the server has answered, and a `stall` holds the answer back. */
   get holdsAnswer(): boolean {
     return this.#held.length > 0;
   }
@@ -178,7 +178,7 @@ export class FaultLink {
     }
   }
 
-  /** Forwards nothing from here on. What is returned forwards it, and what has come behind it. */
+  /** Forwards nothing from here on. The returned function forwards this packet and those that came after it. */
   #keep(packet: Packet): () => void {
     this.#isKeeping = true;
     return () => {

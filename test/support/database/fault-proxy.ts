@@ -27,7 +27,7 @@ export type FaultProxy = {
     fault: Fault,
     options?: { readonly times?: number },
   ) => Rule;
-  /** How many connections have an answer that a `stall` holds back. */
+  /** The number of connections with an answer that a `stall` holds back. */
   readonly answersHeld: () => number;
   /** Passes on all statements that a `hold`, and all replies that a `stall` holds back. */
   readonly release: () => void;
@@ -41,7 +41,7 @@ export type FaultProxy = {
   readonly heal: () => void;
   /** Refuses new connections by RST right after they were accepted; `false` takes it back. */
   readonly refuse: (on: boolean) => void;
-  /** Whether the port is listened on; without, the system refuses connections to it, as when no server runs. */
+  /** Listens on the port, or stops. Without a listener the system refuses connections, as if no server ran. */
   readonly listen: (on: boolean) => Promise<void>;
   /** Cuts all open connections. */
   readonly cutAll: (how?: 'fin' | 'reset') => void;
@@ -55,7 +55,10 @@ type ActiveRule = {
   hits: number;
 };
 
-/** Starts a proxy on a port of the loopback address (the system's choice, unless given). A function is asked for each connection. */
+/**
+ * Starts a proxy on a port of the loopback address (the system's choice, unless given). If the target is a function, it is called for each
+ * connection.
+ */
 export async function startFaultProxy(
   upstream: NetConnectOpts | (() => NetConnectOpts),
   { port = 0 } = {},

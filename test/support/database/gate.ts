@@ -1,4 +1,4 @@
-// Statements that run for as long as a test wants: they read a table that is locked until the gate is opened.
+// Statements that run for as long as a test chooses: they read a table that is locked until the gate is opened.
 import type { Database } from './mariadb.ts';
 
 /** A gate that is closed. The caller must open it: everything that waits then continues at once. Opening it again does nothing. */
@@ -8,7 +8,7 @@ export type Gate = {
   readonly open: () => Promise<void>;
 };
 
-/** To be created before the gateway is started: a table that it does not know yet has it read its catalogue meanwhile. */
+/** Create it before the gateway starts: for a table that it does not know yet, the gateway reads its catalogue first. */
 export async function createGate(database: Database, name = 'gate'): Promise<void> {
   await database.query(`create table ${name} (id int primary key)`);
 }
@@ -20,7 +20,7 @@ export async function closeGate(database: Database, name = 'gate'): Promise<Gate
   await keeper.query(`lock tables ${name} write`);
   let isOpen = false;
   return {
-    // What calls SLEEP is never pipelined: there it would end by the pipeline's own limit.
+    // A statement that calls SLEEP is never pipelined. In the pipeline it would end at the pipeline's own limit.
     zero: `(select count(*) + sleep(0) from ${name})`,
     open: async () => {
       if (isOpen) return;

@@ -1,4 +1,4 @@
-// The database of a test: on a private server, or one of its own on the server that the run was given.
+// The database of a test: on a private server, or a separate one on the server that the run was given.
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import mysql from 'mysql2/promise';
@@ -22,11 +22,11 @@ export type Database = {
   readonly version: string;
   /** The server's RSA key, PEM: what a gateway that reaches MySQL over TCP needs for its password. Null: it has none, as MariaDB. */
   readonly serverKey: string | null;
-  /** Whether the server was started for this handle alone: only then may it be frozen or halted. */
+  /** Whether the server was started for this handle alone. Only then may a test freeze or stop it. */
   readonly own: boolean;
   /** The pid of the server's process. Throws when the server is not this handle's own. */
   readonly pid: () => number;
-  /** Runs one statement, or several, on a connection of its own, in this database. */
+  /** Runs one statement, or several, on a new connection, in this database. */
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** Opens a connection of mysql2, in this database; one that the caller does not end ends with `stop`. */
   readonly connect: (options?: mysql.ConnectionOptions) => Promise<mysql.Connection>;
@@ -55,14 +55,14 @@ type Server = {
 const externalVariable = 'DBHTTPD_TEST_MYSQL';
 const sharedVariable = 'DBHTTPD_TEST_SHARED';
 
-/** Whether all tests use a server that already runs. */
+/** Tells whether all tests use a server that already runs. */
 export function isServerGiven(): boolean {
   return process.env[externalVariable] !== undefined;
 }
 
 /**
- * Whether tests may stop, freeze or configure the server; where they may not, skips the test and says why.
- * Use: `if (!ownServerOnly(t)) return;`
+ * Tells whether tests may stop, freeze or configure the server. If not, skips the test with the reason. Use: `if (!ownServerOnly(t))
+ * return;`
  */
 export function ownServerOnly(t: TestContext): boolean {
   if (!isServerGiven()) return true;
@@ -71,8 +71,8 @@ export function ownServerOnly(t: TestContext): boolean {
 }
 
 /**
- * Opens a database for a test file. The server is, in this order: the one of DBHTTPD_TEST_MYSQL; a private
- * one, if `own` or `args` ask for it; the one that the run shares; a private one.
+ * Opens a database for a test file. The server is, in this order: that of DBHTTPD_TEST_MYSQL; a private one, if `own` or `args` require it;
+ * the one that the run shares; a private one.
  */
 export async function startDatabase(
   wish: {
@@ -124,7 +124,7 @@ export async function fetchServerKey(
   return row === undefined ? null : String(row.Value);
 }
 
-/** What the server runs for this database, a thread a line. */
+/** The server's threads for this database, one on each line. */
 async function describeThreads(server: Login, name: string): Promise<string> {
   const bound = new Promise<never>((_, reject) => {
     setTimeout(() => reject(new Error('the server does not answer')), 2000).unref();
@@ -204,7 +204,7 @@ export function openConnection(
   });
 }
 
-/** Runs one statement, or several, on a connection of its own. */
+/** Runs one statement, or several, on a new connection. */
 export function queryOnce(
   server: Login,
   database: string | undefined,

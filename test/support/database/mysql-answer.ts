@@ -2,7 +2,7 @@
 
 const longest = 0xffffff;
 
-/** What a column definition says; the rest of it is empty. */
+/** The content of a column definition. Everything else in it is empty. */
 export type ColumnWish = {
   readonly name?: string;
   readonly type?: number;

@@ -50,17 +50,17 @@ export function createSplitter(): Splitter {
   };
 }
 
-/** Reads one connection: tells the statements apart from everything else that a client sends. */
+/** Reads one connection, and separates the statements from everything else that a client sends. */
 export type StatementReader = {
-  /** To be given what the server sends; the first packet tells what it can do. */
+  /** Takes the server's bytes. Their first packet shows the server's capabilities. */
   readonly listen: (bytes: Buffer) => void;
-  /** A COM_QUERY, as far as it stands in its first packet; null for every other packet. */
+  /** A COM_QUERY, as far as its first packet contains it; null for every other packet. */
   readonly query: (packet: Packet) => Query | null;
-  /** Whether the client went over to TLS: nothing can be read from here on. */
+  /** Whether the client has switched to TLS. Nothing can be read from then on. */
   readonly isEncrypted: () => boolean;
 };
 
-/** Creates the reader of one connection; packets are to be given in order. */
+/** Creates the reader of one connection. It must get the packets in order. */
 export function createStatementReader(): StatementReader {
   let offered: number | null = null;
   let greeted = false;

@@ -1,7 +1,7 @@
-// A table of consecutive numbers, for as many rows as a test wants: MariaDB's seq_1_to_… is known to MariaDB alone.
+// A table of consecutive numbers, for statements that need many rows. Only MariaDB knows seq_1_to_….
 import type { Database } from './mariadb.ts';
 
-/** How many rows the table has. */
+/** The number of rows of the table. */
 export const mostNumbers = 30_000;
 
 /** Creates the table `numbers`, whose column `seq` has 1 to 30,000. For more rows, join it with itself. */

@@ -1,4 +1,4 @@
-// What a server runs now, for which connections: its process list, read on a connection that stays open.
+// The statements that a server runs now, and their connections: its process list, read on a connection that remains open.
 import type { RowDataPacket } from 'mysql2';
 import { eventually } from '../eventually.ts';
 import type { Database } from './mariadb.ts';
@@ -12,7 +12,7 @@ export type Processlist = {
   readonly running: (text: string) => Promise<Thread[]>;
   /** All connections to this database but this one. */
   readonly connections: () => Promise<Thread[]>;
-  /** Resolves once such a statement runs, and tells since when the caller knows. */
+  /** Resolves when such a statement runs. */
   readonly started: (text: string, count?: number) => Promise<void>;
   /** Resolves to the ms that passed until no such statement ran any more. */
   readonly ended: (text: string, timeoutMs?: number) => Promise<number>;

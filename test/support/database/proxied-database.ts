@@ -1,4 +1,4 @@
-// A database with a fault proxy before it: what a gateway is pointed at when its line to the database is to fail.
+// A database with a fault proxy before it, for gateways whose line to the database must fail.
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import type { Database } from './mariadb.ts';
 

@@ -35,7 +35,7 @@ export type ServerProcess = {
 /** A folder with another server than the system's, and the libraries that it needs: scripts/matrix sets it. */
 const rootVariable = 'DBHTTPD_TEST_SERVER_ROOT';
 
-/** How a server is to be, beside its arguments. */
+/** The options of a server, beside its arguments. */
 export type ServerWish = {
   /** False: it offers none. */
   readonly tls?: boolean;
@@ -94,7 +94,7 @@ export async function startServerProcess(
   };
 }
 
-/** The server that is started here: the one that `scripts/matrix` gave, else the system's MariaDB. Throws where there is none. */
+/** The server that is started here: that of `scripts/matrix`, else the system's MariaDB. Throws if there is none. */
 export function chooseProgram(): ServerProgram {
   const root = process.env[rootVariable];
   if (root !== undefined) return openServerRoot(root);
@@ -108,7 +108,7 @@ export function userToRunAs(): string | null {
   return process.getuid?.() === 0 ? 'root' : null;
 }
 
-/** What is written is there after a kill of the server. The machine does not lose its power here: nothing waits for the disk. */
+/** Written data survive a kill of the server. The machine does not lose its power here, so nothing waits for the disk. */
 function noWaitingArguments({ flavour }: ServerProgram): string[] {
   return flavour === 'mariadb' ? ['--innodb-flush-method=nosync'] : [];
 }

@@ -1,5 +1,5 @@
-// What histories of writes before a cluster have in common, whose nodes could all be written to: gateways, tables in which two writers would
-// conflict, a while in which nothing happens, what all nodes hold in the end.
+// The common parts of histories of writes to a cluster whose nodes all accept writes: gateways, tables in which two writers would conflict,
+// a quiet time, and the content of all nodes in the end.
 import {
   describeCreation,
   parseIdempotencyTable,
@@ -22,18 +22,18 @@ export type ClusterNode = Pick<LinkedServer, 'name' | 'host' | 'port' | 'link' |
   readonly conflicts: () => Promise<number>;
 };
 
-/** What has happened. */
+/** The events of a history. */
 export type ClusterHistory = FailoverJudgement & {
   readonly counts: ReadonlyMap<string, number>;
-  /** From the return of what was struck until the gateways had settled on it. */
+  /** From the return of the struck node until the gateways had settled on it. */
   readonly backMs: number;
-  /** What nodes and gateways said when nothing was served after the strike; null: writes went on. */
+  /** The reports of nodes and gateways when nothing was served after the strike; null: writes went on. */
   readonly stalled: string | null;
 };
 
 /** Far more than a strike, a return and a look take. */
 export const clusterMostMs = 400_000;
-/** What had been sent when the writer changed may still run beside it. */
+/** Statements that were sent when the writer changed may still run beside it. */
 export const clusterRestMs = 1_000;
 
 const workers = 2;
@@ -104,7 +104,7 @@ export async function watchPeace(
   ];
 }
 
-/** From now on; what it returns tells which writes have been sent to these nodes since. */
+/** Watches from now on. The returned function reports which writes have been sent to these nodes since. */
 export function watchWrites(nodes: readonly ClusterNode[]): () => string[] {
   const before = nodes.map(({ link }) => link.statements.length);
   return () =>
@@ -137,7 +137,7 @@ export async function findRefusal(
   ];
 }
 
-/** Whether it was the cluster that did not go on, or a gateway that did not follow. */
+/** Explains whether the cluster did not go on, or a gateway did not follow. */
 export async function describeStall(
   nodes: readonly (Pick<LinkedServer, 'name' | 'state'> & {
     readonly status: () => Promise<object>;
@@ -181,7 +181,7 @@ export async function judgeWrites(
 /** Nodes apply what others have written a moment later. */
 const mostDelayMs = 10_000;
 
-/** What they hold where it is not the same, or a count is not that of the rows; nothing where all is well. */
+/** The differences between the nodes, and counts that are not those of the rows; nothing if all is right. */
 async function compareNodes(nodes: readonly ClusterNode[]): Promise<string[]> {
   let held: object[] = [];
   const agree = async () => {

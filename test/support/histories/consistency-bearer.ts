@@ -4,7 +4,7 @@ import { createAsk } from '../ask.ts';
 import { pick } from '../random.ts';
 import { composeWrite, writingWays } from './statement-ways.ts';
 
-/** Counters that only grow, and rows that make replies long: each row of the long read tells one counter. */
+/** Counters that only grow, and rows that make replies long: each row of the long read contains one counter. */
 export const counterTables = `
   create table counters (id int primary key, n bigint not null) engine = innodb;
   create table fillers (id int primary key, pad text not null) engine = innodb;
@@ -14,7 +14,7 @@ const shortRead = "select concat('[', id, '=', n, ']') as seen from counters";
 const longRead =
   "select concat('[', c.id, '=', c.n, ']') as seen, f.pad from counters c join fillers f order by f.id, c.id";
 
-/** How counters are read. */
+/** The ways to read counters. */
 export const readingWays = [
   '/db READ_ONLY',
   '/v1/query read_only',
@@ -31,13 +31,13 @@ export type ReadingWay = (typeof readingWays)[number];
 export type Carried = {
   readonly token: string | null;
   readonly floor: ReadonlyMap<number, number>;
-  /** The gateway whose replica has shown it; null: it was the primary, or nothing has been seen. */
+  /** The gateway whose replica has shown it; null: the primary has shown it, or nothing has been seen. */
   readonly replicaOf: string | null;
 };
 
 export const nothingCarried: Carried = { token: null, floor: new Map(), replicaOf: null };
 
-/** What a reply was. */
+/** The content of a reply. */
 export type ConsistentReply = {
   readonly status: number;
   readonly token: string | null;
@@ -142,7 +142,7 @@ export function olderThan(
   });
 }
 
-/** What was seen of either. */
+/** The higher counters of both. */
 export function mostOf(
   one: ReadonlyMap<number, number>,
   other: ReadonlyMap<number, number>,

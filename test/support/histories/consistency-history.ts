@@ -28,26 +28,26 @@ import {
 } from './consistency-bearer.ts';
 import { type Actor, type Crew, makeHistory, several } from './crew.ts';
 
-/** What is to happen. */
+/** The plan of a history. */
 export type ConsistencyPlan = {
   readonly seed: number;
-  /** So many reads with tokens, all readers together; before them a tenth as many without. */
+  /** The number of reads with tokens, of all readers together. A tenth as many without tokens come before them. */
   readonly reads: number;
   /** However few they are until then. */
   readonly mostMs: number;
   readonly semiSync: boolean;
 };
 
-/** What happened while all readers sent tokens, or none did. */
+/** The events while all readers sent tokens, or none did. */
 export type ConsistencyHistory = {
   /** Replies that showed less than their bearers had seen. */
   readonly older: readonly string[];
   /** Replies that are in no contract. */
   readonly strange: readonly string[];
   readonly reads: number;
-  /** Reads that could tell something: their bearer had seen something before. */
+  /** Reads that could show something: their bearer had seen something before. */
   readonly judged: number;
-  /** Of those, the ones by another replica than the one that had been seen, and the ones by the primary after a replica. */
+  /** Those answered by another replica than the one that had been seen, and those answered by the primary after a replica. */
   readonly moved: { readonly toReplica: number; readonly toPrimary: number };
   readonly counts: ReadonlyMap<string, number>;
 };
@@ -56,11 +56,14 @@ const writers = 3;
 const readers = 8;
 /** Writers that no gateway sees: the log is always ahead of a replica. */
 const strangers = 1;
-/** A reader that has seen the primary is answered there from then on. On average it starts again after this many reads there, and elsewhere. */
+/**
+ * If a reader has seen the primary, the primary answers it from then on. On average it starts again after this many reads there, and
+ * elsewhere.
+ */
 const readsOfLife = { onPrimary: 1.5, elsewhere: 12 } as const;
 /** The share of readers that begin with a token from another reader. */
 const handover = 0.2;
-/** Of a reader's reads so many may be the primary's. */
+/** The share of a reader's reads that may be the primary's. */
 const plainShare = 0.2;
 /** Long replies cost much. */
 const longShare = 0.06;
@@ -185,7 +188,10 @@ class Play {
     return this.#isLate || this.#reads >= this.#plan.reads || this.#stage.crew.isOver;
   }
 
-  /** What must occur whatever the seed: a reader that has seen a write goes to a replica that does not have it, and then to the primary. */
+  /**
+   * The case that must occur with any seed: a reader that has seen a write goes to a replica that does not have it, and then to the
+   * primary.
+   */
   async #hop(): Promise<void> {
     const { set, gateways } = this.#stage;
     const [late] = set.replicas() as [ReplicationServer];

@@ -1,13 +1,14 @@
-// What every history has in common: a seed, actors that work at the same time, servers that end with it, and a time by which it must have ended.
+// The common parts of every history: a seed, actors that work at the same time, servers that end with it, and a time by which it must have
+// ended.
 import { blackBox } from '../black-box.ts';
 import { createRandom } from '../random.ts';
 
-/** Less than the five minutes that a test file may take: the history is to say itself where it stands. */
+/** Less than the five minutes that a test file may take, so that the history itself can report its state. */
 const suiteMostMs = 200_000;
-/** What was started may take this long to end. */
+/** Started parts may take this long to end. */
 const stopMs = 60_000;
 
-/** A history that is to be made. */
+/** The options of a history. */
 export type HistoryWish = {
   readonly name: string;
   readonly seed: number;
@@ -40,7 +41,7 @@ export class Crew {
     this.say = say;
   }
 
-  /** Whether the actors are to come to an end. */
+  /** Whether the actors must come to an end. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -69,7 +70,7 @@ export class Crew {
     await one.stop();
   }
 
-  /** Has actors work, each under its name; resolves when all have ended. If one fails, the others are to end too. */
+  /** Runs the actors, each under its name. Resolves when all have ended. If one fails, the others must end too. */
   async work(actors: Readonly<Record<string, (actor: Actor) => Promise<void>>>): Promise<void> {
     const works = Object.entries(actors).map(async ([name, act]) => {
       const note = (where: string) => void this.#notes.set(name, where);
@@ -85,7 +86,7 @@ export class Crew {
     }
   }
 
-  /** Where each actor stands. */
+  /** The state of each actor. */
   describe(): string {
     return [...this.#notes].map(([name, where]) => `${name}: ${where}`).join('\n');
   }
@@ -129,7 +130,7 @@ export function createActorRandom(seed: number, name: string): () => number {
   return createRandom(hash);
 }
 
-/** So many actors of a kind: `client 1`, `client 2` … */
+/** This many actors of a kind: `client 1`, `client 2` … */
 export function several(
   kind: string,
   count: number,

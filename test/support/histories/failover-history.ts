@@ -26,7 +26,7 @@ import {
 } from './failover-writing.ts';
 import { fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 
-/** What is to happen. */
+/** The plan of a failover. */
 export type FailoverPlan = Pick<WritingPlan, 'clients' | 'enoughWrites'> & {
   readonly seed: number;
   readonly how: Strike;
@@ -46,9 +46,9 @@ export type FailoverPlan = Pick<WritingPlan, 'clients' | 'enoughWrites'> & {
   readonly settings?: Settings;
 };
 
-/** What has happened. */
+/** The events of a failover. */
 export type FailoverHistory = FailoverJudgement & {
-  /** How many writes there were, and how many requests ended in which way. */
+  /** The number of writes, and of requests by the way in which they ended. */
   readonly counts: ReadonlyMap<string, number>;
 };
 

@@ -3,7 +3,7 @@ import type { Write } from './failover-writes.ts';
 import { type Breach, findStrangers } from './judging.ts';
 import { describe, isSuccess, type Success, type Told } from './told.ts';
 
-/** What is promised to clients that write during a failover. */
+/** The promises to clients that write during a failover. */
 export const failoverPromises = {
   once: 'no write is there twice',
   honest: 'what was told as not executed, rolled back or failed is not there',
@@ -31,7 +31,7 @@ export type Failover = {
   readonly isLossless: boolean;
 };
 
-/** What the servers hold in the end. */
+/** The content of the servers in the end. */
 export type FailoverFound = {
   /** Rows by id on the primary in use. */
   readonly rows: ReadonlyMap<number, number>;
@@ -39,11 +39,11 @@ export type FailoverFound = {
   readonly former: ReadonlyMap<number, number> | null;
   /** Ids of the replies that are kept with keys on the primary in use. */
   readonly keys: readonly number[];
-  /** What was sent to the former primary, after it was back, and was not to read. */
+  /** Statements, other than reads, that were sent to the former primary after it was back. */
   readonly sentToFormer: readonly string[];
 };
 
-/** What the judge makes of it. */
+/** The verdict of the judge. */
 export type FailoverJudgement = {
   readonly breaches: readonly Breach[];
   /** Ids of writes that were reported as written and lost with the former primary, as asynchronous replication allows. */
@@ -52,7 +52,7 @@ export type FailoverJudgement = {
   readonly servedMs: number | null;
 };
 
-/** What a client may have to wait after the promotion, as it is promised. */
+/** The promised longest wait of a client after the promotion. */
 const promisedServiceMs = 2_000;
 
 /** Judges a history. */
@@ -129,8 +129,8 @@ function judgeLies(write: Write, { rows, former }: FailoverFound): Breach[] {
 }
 
 /**
- * On the former primary alone, and written there before the strike: between strike and return it takes nothing, so that everything reported by then is
- * from before, however late the answer is read.
+ * A write that only the former primary has, from before the strike. Between strike and return it takes nothing, so everything reported by
+ * then is from before, however late the answer is read.
  */
 function isLost(
   write: Write,
@@ -156,7 +156,7 @@ function judgeKey(write: Write, { rows, keys }: FailoverFound): Breach[] {
   return kept === count ? [] : [breachOf('whole', explain(write, `${count} rows, ${kept} keys`))];
 }
 
-/** A client whose reply was lost with the former primary gets another one, without the mark. */
+/** If a reply was lost with the former primary, its client gets another one, without the mark. */
 function judgeRepetitions(write: Write): Breach[] {
   const successes = write.told.filter(isSuccess);
   const isNew = (one: Success, index: number) =>

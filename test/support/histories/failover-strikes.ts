@@ -1,9 +1,9 @@
-// What makes a failover: the primary is struck, a replica is promoted or the primary comes back by itself, and at last it is there again.
+// The steps of a failover: the primary is struck, a replica is promoted or the primary comes back by itself, and at last it is there again.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplicatedSet } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 
-/** What becomes of the primary. `restarted`: it crashes and comes back as primary, without a promotion. */
+/** The strike against the primary. `restarted`: it crashes and comes back as primary, without a promotion. */
 export const strikes = ['killed', 'frozen', 'read-only', 'restarted'] as const;
 export type Strike = (typeof strikes)[number];
 
@@ -15,7 +15,7 @@ export type Struck = {
   readonly former: ReplicationServer | null;
 };
 
-/** Strikes the primary; after so many milliseconds a replica is promoted: the one that has received most. */
+/** Strikes the primary. After this many milliseconds it promotes the replica that has received most. */
 export async function failOver(set: ReplicatedSet, how: Strike, afterMs: number): Promise<Struck> {
   const former = set.primary();
   const struckMs = performance.now();
@@ -64,7 +64,7 @@ async function strike(primary: ReplicationServer, how: Strike): Promise<void> {
   }
 }
 
-/** Any other one would lack what this one has, and this one would hold what the new primary lacks. */
+/** Any other replica would lack transactions of this one, and this one would have transactions that the new primary lacks. */
 async function chooseHeir(set: ReplicatedSet): Promise<ReplicationServer> {
   const replicas = set.replicas().filter((server) => server.state() === 'running');
   const received = await Promise.all(
@@ -79,7 +79,7 @@ async function chooseHeir(set: ReplicatedSet): Promise<ReplicationServer> {
   return first.server;
 }
 
-/** How many transactions a position has come to, over its domains. */
+/** The number of transactions of a position, over its domains. */
 function countOf(position: string): number {
   return position
     .split(',')

@@ -7,7 +7,7 @@ import { askUntilTold, isSuccess, listen, type Told } from './told.ts';
 /** No index is unique on an id: what is executed twice leaves two rows. */
 export const writtenTable = 'create table written (id int, index (id)) engine = innodb';
 
-/** How a write is sent. */
+/** The ways to send a write. */
 export type Way = Exclude<WritingWay, 'batch'>;
 
 const ways: readonly Way[] = ['/db', '/v1/query', 'batch with key'];
@@ -20,7 +20,7 @@ export function drawWay(random: () => number): Way {
   return pick(random, ways);
 }
 
-/** Writes the row of this id; with a key, it asks until a reply says that the row is written. */
+/** Writes the row of this id. With a key, it sends the request until a reply says that the row is written. */
 export async function writeRow(ask: Ask, id: number, way: Way): Promise<Write> {
   let write = await repeat(ask, { id, way, told: [] });
   const isTold = () => way !== 'batch with key' || write.told.some(isSuccess);

@@ -1,4 +1,4 @@
-// Clients that write all the time while servers fail, and what is asked of them and of the servers afterwards.
+// Clients that write all the time while servers fail, and the checks on them and on the servers afterwards.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ask } from '../ask.ts';
 import { eventually } from '../eventually.ts';
@@ -10,7 +10,7 @@ import { describe, isSuccess } from './told.ts';
 
 /** Clients at work. The caller must end them. */
 export type Writing = {
-  /** Those that have ended. */
+  /** The writes that have ended. */
   readonly writes: readonly Write[];
   /** Resolves when enough writes that ended after this moment have succeeded. */
   readonly succeed: (fromMs: number) => Promise<void>;
@@ -22,13 +22,13 @@ export type Writing = {
 const mostSilenceMs = 60_000;
 /** Clients rest between two writes, so that a round is thousands of them and not more. */
 const restMs = 5;
-/** So many of the last writes with a key from before the failover are asked for again after it. */
+/** The number of writes with a key from shortly before the failover that are sent again after it. */
 const repeatedWrites = 100;
 
-/** How much is written. */
+/** The amount of writing. */
 export type WritingPlan = {
   readonly clients: number;
-  /** So many writes succeed before the strike, after the promotion, and after the return. */
+  /** This many writes succeed before the strike, after the promotion, and after the return. */
   readonly enoughWrites?: number;
   /** Ids begin behind it. */
   readonly lastId?: number;
@@ -36,7 +36,7 @@ export type WritingPlan = {
 
 const usuallyEnough = 100;
 
-/** Starts so many clients; each writes through these gateways in turn, by ways that depend on the seed and the client alone. */
+/** Starts this many clients. Each writes through these gateways in turn. The seed and the client decide the ways to write. */
 export function startWriting(
   gateways: readonly Ask[],
   { clients, enoughWrites = usuallyEnough, lastId = 0 }: WritingPlan,
@@ -74,11 +74,11 @@ export function startWriting(
   };
 }
 
-/** Whether a statement that reached a server writes. */
+/** Tells whether a statement that reached a server writes. */
 export const isWrite = (statement: string) =>
   /^\s*(insert|update|delete|commit)\b/i.test(statement);
 
-/** A reply from before the failover can be asked for afterwards with its key: the row is there, or is written now. */
+/** Sends the request of a reply from before the failover again, with its key: the row is there, or is written now. */
 export async function askAgain(
   gateway: Ask,
   writes: readonly Write[],
@@ -97,7 +97,7 @@ export function countRows(server: Asked): Promise<ReadonlyMap<number, number>> {
   return fetchCounts(server, 'select id, count(*) as n from written group by id');
 }
 
-/** How many writes there were, and how many requests ended in which way. */
+/** The number of writes, and of requests by the way in which they ended. */
 export function countAll(writes: readonly Write[]): ReadonlyMap<string, number> {
   const ends = writes.flatMap(({ told }) => told.map(describe));
   return new Map([['writes', writes.length], ...countAlike(ends)]);

@@ -21,11 +21,11 @@ import { type Crew, makeHistory } from './crew.ts';
 import { askAgain, startWriting } from './failover-writing.ts';
 import type { Breach } from './judging.ts';
 
-/** What becomes of the writer; `quorum`: it stays, and the two others are frozen. */
+/** The strike against the writer. `quorum`: it continues, and the two others are frozen. */
 export const galeraStrikes = ['killed', 'frozen', 'desynced', 'isolated', 'quorum'] as const;
 export type GaleraStrike = (typeof galeraStrikes)[number];
 
-/** What is promised on Galera beside what is promised in every failover. */
+/** The promises on Galera beside those of every failover. */
 export const galeraPromises = {
   one: 'while no node is struck the first of host is written to, by all workers of all gateways, and no other',
   peace: 'while no node is struck no transaction loses against another node’s',
@@ -37,14 +37,14 @@ export const galeraPromises = {
 
 const tokenRounds = 50;
 
-/** What is to happen. */
+/** The plan of a history. */
 export type GaleraPlan = {
   readonly seed: number;
   readonly how: GaleraStrike;
   readonly clients: number;
 };
 
-/** Makes the history on a cluster whose nodes are all up, and leaves it so. */
+/** Makes the history on a cluster whose nodes are all up. They are up again at its end. */
 export async function makeGaleraHistory(
   cluster: GaleraCluster,
   plan: GaleraPlan,
@@ -104,7 +104,7 @@ async function play(
   return { ...judged, breaches: [...judged.breaches, ...breaches], backMs, stalled };
 }
 
-/** Writes a number through one gateway and reads it through the other, which may ask any node. */
+/** Writes a number through one gateway and reads it through the other, from any node. */
 async function watchTokens(
   first: GaleraNode,
   [writer, reader]: readonly Gateway[],

@@ -41,7 +41,7 @@ export const groupStrikes = [
 ] as const;
 export type GroupStrike = (typeof groupStrikes)[number];
 
-/** What is promised on Group Replication beside what is promised in every failover. */
+/** The promises on Group Replication beside those of every failover. */
 export const groupPromises = {
   one: 'while nothing happens the primary, of several the first of host, is written to, by all workers of all gateways, and no other',
   peace: 'while nothing happens no transaction loses against another member’s',
@@ -52,7 +52,7 @@ export const groupPromises = {
   same: 'all members hold the same in the end',
 } as const;
 
-/** What is to happen. */
+/** The plan of a history. */
 export type GroupPlan = {
   readonly seed: number;
   readonly how: GroupStrike;
@@ -70,7 +70,7 @@ type Struck = {
   readonly bringBack: () => Promise<void>;
 };
 
-/** Makes the history on a group whose members are all up, and leaves it so. */
+/** Makes the history on a group whose members are all up. They are up again at its end. */
 export async function makeGroupHistory(group: Group, plan: GroupPlan): Promise<ClusterHistory> {
   const hasSeveral = plan.how.startsWith('several-');
   await group.setMode(hasSeveral ? 'multi-primary' : 'single-primary');
@@ -132,7 +132,7 @@ async function play(
   return { ...judged, breaches: [...judged.breaches, ...run.breaches], backMs, stalled };
 }
 
-/** With several primaries the first of host is written to again; a group of one agrees on nothing while the second member joins. */
+/** With several primaries, the first of `host` is written to again. A group of one agrees on nothing while the second member joins. */
 function stopsTwice(how: GroupStrike): boolean {
   return how === 'quorum' || how.startsWith('several-');
 }
@@ -178,7 +178,10 @@ async function strike(
   }
 }
 
-/** The next writer when the writer is gone, and when the group settled on it. Of several primaries the first gets the writes once it is back. */
+/**
+ * Waits for the next writer after the writer is gone and the group has settled on it. Of several primaries, the first gets the writes when
+ * it is back.
+ */
 async function waitForHeir(
   how: GroupStrike,
   former: GroupMember,
@@ -197,7 +200,10 @@ async function findWritable(members: readonly GroupMember[]): Promise<GroupMembe
   });
 }
 
-/** Gateways look at a server that had been gone three times, once a second, before it counts: so long it stands there, writable, outside its group. */
+/**
+ * Gateways probe a server that was gone three times, once a second, before it counts. During this time it is there, writable, outside its
+ * group.
+ */
 const outsideMs = 4_000;
 
 async function restart(group: Group, member: GroupMember): Promise<void> {
@@ -210,7 +216,7 @@ async function restart(group: Group, member: GroupMember): Promise<void> {
 async function thaw(group: Group, member: GroupMember): Promise<void> {
   member.thaw();
   await eventually(`${member.name} knows`, async () => (await member.status()).state === 'ERROR');
-  // It is just closing its clients' connections, ours among them.
+  // It is closing its clients' connections, including ours.
   await eventually(`${member.name} leaves`, () => member.leave().then(() => true));
   await group.rejoin(member);
 }

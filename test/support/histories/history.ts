@@ -2,10 +2,10 @@
 import type { Reply } from '../ask.ts';
 import type { Document } from '../db-results.ts';
 
-/** What the client learned about one write. */
+/** The client's knowledge about one write. */
 export type Told = 'applied' | 'refused' | 'not_executed' | 'unknown';
 
-/** What a reply tells about a single INSERT; anything else than the contract's answers throws. */
+/** The meaning of a reply to a single INSERT. Throws for anything but the contract's answers. */
 export function toldBy(reply: Pick<Reply, 'status' | 'text' | 'json'>): Told {
   const { MYSQL_ERRNO, OUTCOME } = reply.json<Document>();
   if (reply.status === 200) return MYSQL_ERRNO === undefined ? 'applied' : 'refused';
@@ -21,7 +21,7 @@ const allowed: Readonly<Record<Told, readonly number[]>> = {
   unknown: [0, 1],
 };
 
-/** Every write whose rows contradict its reply, in words; `rows` counts them by id. */
+/** Every write whose rows contradict its reply, as text. `rows` counts them by id. */
 export function contradictions(
   history: ReadonlyMap<number, Told>,
   rows: ReadonlyMap<number, number>,
@@ -34,7 +34,7 @@ export function contradictions(
   return [...found, ...strangers.map((id) => `${id}: never asked for`)];
 }
 
-/** How often each kind of reply was given. */
+/** The number of replies of each kind. */
 export function summary(history: ReadonlyMap<number, Told>): Record<Told, number> {
   const counts: Record<Told, number> = { applied: 0, refused: 0, not_executed: 0, unknown: 0 };
   for (const told of history.values()) counts[told] += 1;

@@ -1,4 +1,4 @@
-// Batches with keys, of many kinds: what each asks for, what it leaves in the tables, what its reply must say.
+// Batches with keys, of many kinds: the request, its rows in the tables, and its reply.
 import { pick } from '../random.ts';
 
 /** No index is unique on a batch's number: what is executed twice leaves two rows, and counts two in `totals`. */
@@ -14,16 +14,16 @@ export const keyedTables = `
 const totals = [1, 2, 3, 4, 5, 6, 7, 8];
 const isolations = ['read uncommitted', 'read committed', 'repeatable read', 'serializable', null];
 
-/** One batch. Where it is executed, `entries` and `marks` have its number once, and each of its totals is one higher. */
+/** One batch. If it is executed, `entries` and `marks` have its number once, and each of its totals is one higher. */
 export type KeyedBatch = {
   readonly number: number;
   readonly body: { readonly isolation: string | null; readonly statements: readonly object[] };
-  /** What it is refused with whenever it is run, so that it leaves nothing; null: it is not. */
+  /** The code of its refusal at every run, after which nothing is left; null: it succeeds. */
   readonly refusal: string | null;
   readonly totals: readonly number[];
   /** One of its statements is a CALL: after a deadlock in it, it is unknown whether it committed before. */
   readonly hasCall: boolean;
-  /** What its statements must say: the number of rows that were changed, or the rows that were read. */
+  /** The results of its statements: the number of changed rows, or the rows that were read. */
   readonly results: readonly Result[];
 };
 
@@ -113,7 +113,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** So many of ten are to succeed. */
+/** This many of ten kinds succeed. */
 const succeedingKinds = 4;
 const succeedingShare = 0.9;
 

@@ -1,18 +1,18 @@
-// A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and records the replies.
+// A client with an idempotency key: it sends, repeats, sends in several places at once, gives up or leaves, and records the replies.
 import type { Ask } from '../ask.ts';
 import type { Actor } from './crew.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
 import { askUntilTold, describe, listen, type Told } from './told.ts';
 
-/** How a client behaves. */
+/** The behaviour of a client. */
 export type Manner = {
-  /** So many requests at once, each time that it asks. */
+  /** The number of simultaneous requests, each time that it sends. */
   readonly copies: number;
   /** The first time it does not wait for longer than this for a reply; null: it does. */
   readonly leavesAfterMs: number | null;
   /** Asks until it learns how the batch ended; otherwise once. */
   readonly persists: boolean;
-  /** How often it asks again although it knows the outcome. */
+  /** The number of times that it sends again although it knows the outcome. */
   readonly repeats: number;
 };
 
@@ -34,13 +34,13 @@ export type Story = {
   readonly told: readonly Told[];
 };
 
-/** Whether this tells how the batch ended, once and for all. */
+/** Tells whether this reply settles how the batch ended. */
 export function isFinal({ refusal }: KeyedBatch, told: Told): boolean {
   if (told.kind !== 'reply') return false;
   return told.status === 200 || (refusal !== null && told.code === refusal);
 }
 
-/** The request ids of the client of one batch begin with this: its reply tells by it whose it is. */
+/** The beginning of the request ids of one batch's client. A reply shows by it which client it belongs to. */
 export function requestIdPrefix(number: number): string {
   return `history-${number}-`;
 }

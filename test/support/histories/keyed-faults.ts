@@ -1,4 +1,4 @@
-// What goes wrong in a history of batches with keys: the line to the database at random, workers and the server by plan.
+// The faults in a history of batches with keys: the line to the database at random, workers and the server by plan.
 import type { Fault, FaultProxy } from '../database/fault-proxy.ts';
 import type { Database } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
@@ -9,7 +9,7 @@ import { readMetric } from '../scrape.ts';
 import { createActorRandom } from './crew.ts';
 import { boundStalls, drawEnd, layFaults } from './line-faults.ts';
 
-/** Where faults meet a batch, and how many of a hundred. */
+/** The places where faults meet a batch, and how many of a hundred. */
 const places = {
   'the taking of a key': { matches: /INSERT INTO .*request_keys/, percent: 8 },
   'the keeping of a reply': { matches: /UPDATE .*request_keys/, percent: 8 },
@@ -23,15 +23,15 @@ const commits = { cut: 1, firstDrop: 4 } as const;
 
 /** Faults that are in force. */
 export type LaidKeyedFaults = {
-  /** How many there have been, by place. */
+  /** The number of faults by place. */
   readonly hits: () => ReadonlyMap<string, number>;
   readonly remove: () => void;
 };
 
 /**
- * Has statements and replies of batches cut, held and lost. For a dropped answer to COMMIT the gateway waits until half of the time is over: few
- * are, or the history would be one of waiting.
- * @param wish how many answers to COMMIT are dropped, and how many COMMITs lie between two of them
+ * Cuts, delays and loses statements and replies of batches. After a lost answer to COMMIT the gateway waits until half of the time is over,
+ * so there are few of them, or the history would consist of waiting.
+ * @param wish the number of lost answers to COMMIT, and the number of COMMITs between two of them
  */
 export function layKeyedFaults(
   proxy: FaultProxy,
@@ -68,7 +68,7 @@ export type Strike = 'kill' | 'cut' | 'crash';
 /** When something was down; performance.now()'s times. */
 export type Outage = { readonly what: Strike; readonly fromMs: number; readonly toMs: number };
 
-/** What is struck. */
+/** The targets of strikes. */
 export type Victims = {
   readonly gateway: Gateway;
   readonly database: Database;

@@ -1,5 +1,5 @@
-// A history of batches with idempotency keys under faults: a gateway of several workers before a server of its own behind a proxy that
-// cuts and drops, clients that repeat, workers that are killed, a server that crashes. Ends with what contradicts the promises.
+// A history of batches with idempotency keys under faults: a gateway of several workers, a private server behind a proxy that cuts and
+// drops, clients that repeat, workers that are killed, a server that crashes. Ends with the contradictions to the promises.
 import {
   describeCreation,
   parseIdempotencyTable,
@@ -17,23 +17,23 @@ import { type Found, judgeStories } from './keyed-judge.ts';
 import { fetchCounts, fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 import { describe } from './told.ts';
 
-/** What is to happen. */
+/** The plan of a history. */
 export type HistoryPlan = {
   readonly seed: number;
   readonly batches: number;
   readonly clients: number;
-  /** So many times in the course of it a worker is killed; all connections are cut; the database crashes. */
+  /** The number of strikes: a worker is killed; all connections are cut; the database crashes. */
   readonly strikes: Readonly<Record<Strike, number>>;
-  /** So many answers to COMMIT never come. */
+  /** The number of answers to COMMIT that never come. */
   readonly drops: number;
   /** It fails when it has not ended by then; the suite's bound unless given. */
   readonly mostMs?: number;
 };
 
-/** What has happened. */
+/** The events of a history. */
 export type History = {
   readonly breaches: readonly Breach[];
-  /** How many requests ended in which way, how many batches were applied, how many faults of a kind there were. */
+  /** The number of requests by the way in which they ended, of applied batches, and of faults of each kind. */
   readonly counts: ReadonlyMap<string, number>;
   readonly durationMs: number;
 };
@@ -69,7 +69,9 @@ export function makeKeyedHistory(
   });
 }
 
-/** A transaction whose client has gone without a word is ended by the server: when a worker is killed, nothing else knows of it. */
+/**
+ * If a transaction's client is gone without a packet, the server ends the transaction: when a worker is killed, nothing else knows of it.
+ */
 async function openDatabase(): Promise<Database> {
   const args = ['--innodb-flush-log-at-trx-commit=1', '--wait-timeout=5'];
   const database = await startDatabase({ own: true, args });

@@ -6,7 +6,7 @@ import { isFinal, requestIdPrefix, type Story } from './keyed-client.ts';
 import type { Outage, Strike } from './keyed-faults.ts';
 import { describe, isSuccess, type Told } from './told.ts';
 
-/** What is promised to clients that send a key. */
+/** The promises to clients that send a key. */
 export const keyedPromises = {
   once: 'a batch that was answered with 200 is applied exactly once',
   most: 'any other batch is applied at most once, and not at all where every answer says so',
@@ -19,7 +19,7 @@ export const keyedPromises = {
   told: 'a client that asks until it learns the outcome learns it',
 } as const;
 
-/** What the tables hold in the end. */
+/** The content of the tables in the end. */
 export type Found = {
   /** Rows by number of the batch. */
   readonly entries: ReadonlyMap<number, number>;
@@ -29,7 +29,7 @@ export type Found = {
   readonly kept: readonly string[];
 };
 
-/** Replies to a batch that was not executed, or was undone; the client may ask again. */
+/** Outcomes of a batch that was not executed, or was undone. The client may send it again. */
 const nothingStands: ReadonlySet<string> = new Set(['not_executed', 'rolled_back']);
 /** A conflict with others, after all the reruns. */
 const conflicts: ReadonlySet<string> = new Set([
@@ -172,7 +172,7 @@ function judgeTotals(stories: readonly Story[], { totals, entries }: Found): Bre
     });
 }
 
-/** By the request id that stands in each. */
+/** Groups kept replies by the request id in them. */
 function groupKept(kept: readonly string[]): ReadonlyMap<number, readonly string[]> {
   const groups = new Map<number, string[]>();
   for (const text of kept) {

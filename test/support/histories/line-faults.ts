@@ -34,10 +34,10 @@ export function drawEnd(random: () => number): 'fin' | 'reset' {
   return pick(random, how);
 }
 
-/** Where faults meet statements. */
+/** A place where faults meet statements. */
 export type Place = {
   readonly matches: (statement: string) => boolean;
-  /** How many of a hundred statements meet a fault that is drawn. */
+  /** This many of a hundred statements meet a random fault. */
   readonly percent: number;
   /** Faults that must occur: by the number of the statement at this place, from 1. */
   readonly scripted?: ReadonlyMap<number, Fault>;
@@ -45,7 +45,7 @@ export type Place = {
 
 /** Faults that are in force. */
 export type LaidFaults = {
-  /** How many there have been. */
+  /** The number of faults so far. */
   readonly hits: () => number;
   readonly remove: () => void;
 };
@@ -53,7 +53,7 @@ export type LaidFaults = {
 /** A stalled reply is held back this long at most. */
 const stallMs = 200;
 
-/** From now on nothing stalls for long; call the result to end that. */
+/** From now on no stall is long. Call the result to end that. */
 export function boundStalls(proxy: FaultProxy): () => void {
   const timer = setInterval(() => proxy.release(), stallMs);
   return () => {
@@ -62,10 +62,10 @@ export function boundStalls(proxy: FaultProxy): () => void {
   };
 }
 
-/** Of the faults that are drawn there are this many to choose from, so that bytes and ends differ. */
+/** The number of different random faults, so that bytes and ends differ. */
 const variety = 24;
 
-/** Has faults meet the statements at a place until they are removed. */
+/** Makes faults meet the statements at a place until they are removed. */
 export function layFaults(
   proxy: Pick<FaultProxy, 'on'>,
   { matches, percent, scripted = new Map() }: Place,
@@ -82,7 +82,7 @@ export function layFaults(
     const [chance, one] = [random() * 100, pick(random, drawn)];
     return scripted.get(count) ?? (chance < percent ? one : null);
   };
-  // The proxy asks the rules of a place in their order: the first one chooses for all of them.
+  // The proxy tries the rules of a place in their order: the first one decides for all of them.
   const rules = faults.map((fault, at) =>
     proxy.on((statement) => {
       if (at === 0) chosen = choose(statement);

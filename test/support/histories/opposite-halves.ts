@@ -13,7 +13,7 @@ import type { ReplicatedSet } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 import { eventually } from '../eventually.ts';
 
-/** Where each of the workers writes. */
+/** The server to which each worker writes. */
 export type HalvesStep = {
   readonly what: string;
   readonly expected: string;
@@ -28,11 +28,11 @@ const log: Log = { debug: null, info: ignore, warn: ignore, error: ignore, reope
 /** A worker that does not reach every server. */
 type HalfWorker = {
   readonly topology: Topology;
-  /** From now on it does not reach these. */
+  /** From now on the gateway does not reach these. */
   readonly lose: (...servers: readonly ReplicationServer[]) => void;
 };
 
-/** What an instance remembers, and its workers. `isDeaf`: it is gone once the disk has what it was asked to remember. */
+/** The memory of an instance, and its workers. `isDeaf`: the instance is gone when the disk has the memory. */
 type Instance = {
   readonly memories: PrimaryMemories;
   readonly add: (...lost: readonly ReplicationServer[]) => HalfWorker;

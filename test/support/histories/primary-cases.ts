@@ -1,4 +1,4 @@
-// Twelve histories after which a gateway must write to the right server or to none, each before real servers of its own.
+// Twelve histories after which a gateway must write to the right server or to none, each with fresh real servers.
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway.ts';
 import { createWorkspace } from '../workspace.ts';
 import { playOppositeHalves } from './opposite-halves.ts';
 
-/** Where a write goes: `db1` … or the code with which it is refused. */
+/** The server that a write goes to: `db1` … or the code of its refusal. */
 export type CaseStep = {
   readonly what: string;
   readonly expected: string;
@@ -100,12 +100,12 @@ class Play {
     await server.query('insert into written values (?)', [this.#last]);
   }
 
-  /** Resolves once the gateway has looked at each server that it can reach often enough to use one that had been gone. */
+  /** Resolves when the gateway has probed each reachable server often enough to use one that had been gone. */
   async settle(): Promise<void> {
     const looks = ({ link }: ReplicationServer) =>
       link.statements.filter((statement) => /@@\S*\bread_only/i.test(statement)).length;
     const before = this.set.servers.map(looks);
-    // By two workers.
+    // Enough for two workers.
     const enough = 10;
     const isReached = (server: ReplicationServer) =>
       server.state() === 'running' && !this.#cut.has(server);
@@ -266,7 +266,7 @@ async function failOverTwice(play: Play): Promise<void> {
   await play.expect('the second one, whose replica never followed the first successor', 'db3');
 }
 
-/** From one to the other, which all the others follow then. */
+/** Switches from one to the other. All others follow the new primary then. */
 async function switchOver(play: Play, from: ReplicationServer, to: ReplicationServer) {
   await from.setReadOnly(true);
   await play.set.waitForCatchUp();

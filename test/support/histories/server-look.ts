@@ -1,8 +1,8 @@
-// What servers hold at the end of a history, asked with no gateway between.
+// The content of servers at the end of a history, read without a gateway.
 import type { Row } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
 
-/** A server as it is asked without a gateway between. */
+/** A server that is queried without a gateway. */
 export type Asked = { readonly query: (sql: string) => Promise<Row[]> };
 
 /** Longer than a session that has lost its client may wait for a lock of another such session. */

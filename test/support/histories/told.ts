@@ -1,8 +1,8 @@
-// What a client learned about one request: a reply, or how the connection ended; with the times of both.
+// The client's knowledge about one request: a reply, or how the connection ended, with the times of both.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../ask.ts';
 
-/** How one request ended; times are performance.now()'s. */
+/** How one request ended. Times are those of performance.now(). */
 export type Told = { readonly fromMs: number; readonly toMs: number } & (
   | {
       readonly kind: 'reply';
@@ -23,12 +23,12 @@ export type Told = { readonly fromMs: number; readonly toMs: number } & (
 
 /** Far more than the statement_timeout of every history, after which the gateway answers. */
 const mostPatienceMs = 40_000;
-/** A client that does not know yet asks again after this. */
+/** The pause of a client that does not know the outcome yet, before it sends again. */
 const restMs = 100;
 /** A client that still does not know gives up: the judge calls that a fault of the gateway's. */
 const mostAskingMs = 90_000;
 
-/** Sends a request and waits for its end: so long as it takes, or no longer than `leavesAfterMs`. */
+/** Sends a request and waits for its end, or no longer than `leavesAfterMs`. */
 export async function listen(
   send: (timeoutMs: number) => Promise<Reply>,
   leavesAfterMs: number | null = null,
@@ -55,7 +55,7 @@ export async function askUntilTold(askOnce: () => Promise<boolean>): Promise<boo
   return false;
 }
 
-/** What `/v1` and `/db` say of a failure. */
+/** The fields of a failure on `/v1` and `/db`. */
 type Said = {
   readonly code?: string;
   readonly outcome?: string;
@@ -82,12 +82,12 @@ export type Success = Extract<Told, { kind: 'reply' }> & {
   readonly code: null;
 };
 
-/** Whether a reply says that the request was done. */
+/** Tells whether a reply reports success. */
 export function isSuccess(told: Told): told is Success {
   return told.kind === 'reply' && told.status === 200 && told.code === null;
 }
 
-/** How a request ended, in a few words. */
+/** Describes in a few words how a request ended. */
 export function describe(told: Told): string {
   if (told.kind !== 'reply') return told.kind;
   const { status, code, outcome, isReplayed } = told;

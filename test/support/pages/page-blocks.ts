@@ -1,6 +1,6 @@
-// The fenced blocks of a page for people, for tests that run them as they stand.
+// The fenced blocks of a page, for tests that run them as they stand.
 
-/** A fenced block; `mark` is the word behind its language, `heading` that of its section (##). */
+/** A fenced block. `mark` is the word after its language, `heading` that of its section (##). */
 export type Block = {
   readonly language: string;
   readonly mark: string;

@@ -9,7 +9,7 @@ import type { Block } from './page-blocks.ts';
 const run = promisify(execFile);
 const command = fileURLToPath(new URL('../../../src/supervisor/main.js', import.meta.url));
 
-/** Where the commands of a page run. */
+/** The surroundings of a page's commands. */
 export type PageRoom = {
   /** Replaces the addresses and paths of the page by those here. */
   readonly localise: (text: string) => string;

@@ -40,7 +40,7 @@ const failureOf = async (asked: Promise<unknown>): Promise<DbhttpdError> => {
   return error;
 };
 
-/** As each runtime reports a connection that was refused. */
+/** A refused connection, as each runtime reports it. */
 const refusals: Readonly<Record<string, () => Error>> = {
   node: () => new TypeError('fetch failed', { cause: withCode('ECONNREFUSED') }),
   'node, several addresses': () =>

@@ -1,5 +1,5 @@
-// `Seen` of dbhttpd/client: the token of each reply goes with the next request, and requests at once go in turn.
-// Must not need a gateway: a fetch that is made up tells what was sent. behaviour/servers/consistency-tokens.test.ts has the real one.
+// `Seen` of dbhttpd/client: the token of each reply goes with the next request, and simultaneous requests take turns. A fake fetch records
+// the requests. behaviour/servers/consistency-tokens.test.ts has a real gateway.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, type DbhttpdError, Seen } from '../../../src/client/client.ts';

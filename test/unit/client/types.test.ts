@@ -36,7 +36,7 @@ export async function typed(db: Client): Promise<void> {
   }
   await db.query('select :a, :b', { a: [1, 2], b: new Uint8Array(1) });
   await db.query`select ${[1, 'two', null]} ${sql`and ${true}`}`;
-  // @ts-expect-error a Date has no text in SQL but for a time zone
+  // @ts-expect-error a Date has no text in SQL without a time zone
   await db.query`select ${new Date()}`;
   // @ts-expect-error NULL is null
   await db.query`select ${undefined}`;
@@ -48,7 +48,7 @@ export async function typed(db: Client): Promise<void> {
   await db.query(`select ${id}`);
   // @ts-expect-error the same with a type of rows
   await db.query<City>(`select ${id}`);
-  // @ts-expect-error and for each other way to ask
+  // @ts-expect-error and in each other method
   db.stream(`select ${id}`);
   // @ts-expect-error and for one row
   await db.one(`select ${id}`);
@@ -115,7 +115,7 @@ export async function typedBatch(db: Client): Promise<void> {
   // @ts-expect-error a row has the columns of its type and no others
   results[0].rows[0]?.population;
 
-  // As many as there are values: each may be missing.
+  // As many results as there are values: each may be missing.
   const many = await db.batch([1, 2].map((id) => sql<City>`select ${id} as id, null as name`));
   const last: string | undefined = many.results.at(-1)?.rows[0]?.id;
   // @ts-expect-error it may be none
@@ -147,11 +147,11 @@ export async function typedTransaction(db: Client): Promise<void> {
       const { rows } = await tx.query<City>`select id, name from city where id = ${7n}`;
       await tx.query('select :a', { a: 1 }, { rows: 'array', timeoutMs: 100 });
       for await (const { id } of tx.stream<City>`select id, name from city`) void id;
-      // @ts-expect-error a statement of it has no key of its own
+      // @ts-expect-error a statement of a transaction has no separate key
       await tx.query('do 1', [], { idempotencyKey: true });
       // @ts-expect-error it is the transaction that is aborted
       await tx.query('do 1', [], { signal: AbortSignal.timeout(1) });
-      // @ts-expect-error a batch is a transaction of its own
+      // @ts-expect-error a batch is a separate transaction
       tx.batch;
       return rows[0]?.name;
     },

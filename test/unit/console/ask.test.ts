@@ -1,4 +1,4 @@
-// The promise of the console's own types: they are what the gateway tells, by the compiler's word. Its linter keeps the two apart.
+// The promise of the console's own types: the compiler finds them equal to what the gateway sends. The linter keeps the two apart.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type {
@@ -9,7 +9,7 @@ import type {
 import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';
 import type { RequestList, Stats } from '../../../src/shared/observe/stats.ts';
 
-/** With every name an ordinary string, and nothing left out: the page shows names that it does not know as well. */
+/** Every name is an ordinary string, and nothing is left out: the page also shows names that it does not know. */
 type Widened<Told> = Told extends string
   ? string
   : Told extends object
@@ -21,7 +21,7 @@ type IsSame<One, Other> = [Widened<One>, Widened<Other>] extends [Widened<Other>
   : false;
 
 test('the page takes what the gateway tells, no more and no less', () => {
-  // Where they differ, this does not compile.
+  // If they differ, this does not compile.
   const same: readonly [
     IsSame<ShownStats, Stats>,
     IsSame<ShownRequests, RequestList>,

@@ -1,4 +1,4 @@
-// The promise of "to look at": each trouble is told in words, and nothing else is.
+// The promise of "to look at": each problem is described in words, and nothing else is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StatementsReply, Stats } from '../../../src/console/ask.ts';
@@ -58,7 +58,7 @@ test('names a server whose connections are all in use while requests wait', () =
   );
 });
 
-/** As people read it. */
+/** The time as people read it. */
 const clockOf = (seconds = 0) => new Date(seconds * 1000).toTimeString().slice(0, 8);
 const flat = (value: number) => made.history.at.map(() => value);
 /** Other values in the last twenty points. */
@@ -162,7 +162,7 @@ test('names clients that do not read', () => {
 });
 
 const at = Array.from({ length: 60 }, (_, point) => 1_000_000 + 10 * point);
-/** A statement that takes so long on average, point by point, a hundred times each; before that as `earlierMs` says. */
+/** A statement with these average times, point by point, a hundred executions each; before that as `earlierMs` says. */
 function statement(digest: string, meansMs: readonly number[], earlierMs = 0) {
   const [first] = makeUpAnswers().statements.statements;
   assert.ok(first);

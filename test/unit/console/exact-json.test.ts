@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Digits, type Exact, parseExact } from '../../../src/console/exact-json.ts';
 import { fc } from '../../support/property.ts';
 
-/** As JSON.parse has it. */
+/** The value that JSON.parse gives. */
 function plain(value: Exact): unknown {
   if (value instanceof Digits) return Number(value.text);
   if (Array.isArray(value)) return value.map(plain);

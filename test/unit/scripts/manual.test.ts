@@ -1,4 +1,4 @@
-// docs/reference/dbhttpd.8 is a manual page as man(1) wants it, and has every option, key, exit status and signal of the program.
+// docs/reference/dbhttpd.8 is a valid manual page for man(1), and has every option, key, exit status and signal of the program.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ function called(macro: string): readonly string[] {
   return lines.filter((line) => line.startsWith(`.${macro} `)).map((line) => line.slice(4));
 }
 
-/** What stands as a term in a section's lists. */
+/** The terms of the lists in a section. */
 function termsOf(section: string): readonly string[] {
   const from = lines.indexOf(`.Sh ${section}`) + 1;
   assert.ok(from > 0, section);

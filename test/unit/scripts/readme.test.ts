@@ -37,7 +37,7 @@ test('the README is short', () => {
   assert.ok(read('README.md').split('\n').length < 200);
 });
 
-/** A page without its code: what looks like a link there is none. */
+/** A page without its code, in which nothing is a link. */
 function prose(text: string): string {
   return text
     .replace(/^```[\s\S]*?^```$/gm, '')
@@ -109,7 +109,7 @@ test('what pages say of a source file names one that is there', () => {
   assert.deepEqual(missing(documents.filter(isOfNow), files), []);
 });
 
-/** What these files name of others that are not there. */
+/** The files that these files name and that do not exist. */
 function missing(paths: readonly string[], name: RegExp): readonly string[] {
   return paths.flatMap((path) =>
     [...read(path).matchAll(name)]

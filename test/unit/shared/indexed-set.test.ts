@@ -1,5 +1,4 @@
-// An indexed set holds exactly those who came and did not go, and may be changed by who looks through it.
-// Must not know who is in it.
+// An indexed set holds exactly the members that were added and not removed, and may be changed during an iteration.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Indexed, IndexedSet } from '../../../src/shared/indexed-set.ts';

@@ -1,4 +1,4 @@
-// What makes histories: the same numbers for an actor whatever others draw, and an end with its reason for a history that hangs.
+// The basis of histories: an actor gets the same random numbers whatever others draw, and a history that hangs ends with its reason.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createActorRandom, makeHistory, several } from '../../support/histories/crew.ts';
@@ -74,7 +74,7 @@ test('the faults at a place depend on the seed and on how many statements came b
   };
   const commits = Array.from({ length: 20 }, () => 'COMMIT');
   const met = draw(commits);
-  // The scripted one stands behind all that are drawn.
+  // The scripted one comes after all random ones.
   assert.equal(met[2], Math.max(...met));
   assert.ok(met.some((rule) => rule === -1));
   const mixed = draw(commits.flatMap((commit) => ['SELECT 1', commit]));

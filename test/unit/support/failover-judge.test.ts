@@ -101,7 +101,7 @@ test('a row that went with the former primary is counted; one that went nowhere,
 
 test('a former primary that is written to after its return is seen', () => {
   assert.deepEqual(broken([write(1, [ok(6_100)])], there([1], [1])), ['alone']);
-  // Written after the failover, to the server in use, and before the return to the other: a split that nobody may see.
+  // Written after the failover, to the server in use, and before the return to the other: a split that no client may see.
   assert.deepEqual(broken([write(1, [ok(6_100)])], there([], [1])), ['kept', 'alone']);
   const sentToFormer = ['insert into written values (7)'];
   assert.deepEqual(broken([], there([], [], { sentToFormer })), ['alone']);
@@ -115,7 +115,7 @@ test('a service that comes back late or not at all is seen', () => {
     [failoverPromises.served],
   );
   assert.deepEqual(broken([], there([]), { promotedMs: 500, struckMs: 400 }), ['served']);
-  // What the former primary has as well proves nothing about the new one.
+  // A row that the former primary has as well proves nothing about the new one.
   assert.deepEqual(broken([], there([], [99])), ['served']);
 });
 

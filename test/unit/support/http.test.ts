@@ -1,5 +1,4 @@
 // The raw HTTP client that judges the gateway's replies: strict about framing, exact about the end.
-// Must not know the gateway: a bare socket server says what is to be read.
 import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';

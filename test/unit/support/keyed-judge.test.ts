@@ -1,5 +1,4 @@
-// The judge of histories of batches with keys: what is told and there as it must be passes, each single lie is seen.
-// Must not run anything.
+// The judge of histories of batches with keys: a right history passes, and the judge finds each single lie. Runs nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drawBatch, type KeyedBatch } from '../../support/histories/keyed-batches.ts';

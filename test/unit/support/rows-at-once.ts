@@ -1,5 +1,4 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
-// Must not know connections.
 import { dbCells } from '../../../src/worker/encode/formats/db.ts';
 import type { RowFraming } from '../../../src/worker/encode/row-module.ts';
 import { planRow } from '../../../src/worker/encode/rows.ts';
@@ -10,7 +9,7 @@ const nothing = Buffer.alloc(0);
 
 const rowModule = createRowModule();
 
-/** What was taken in one call. */
+/** The rows that one call took. */
 export type Taken = {
   readonly rows: number;
   readonly bytes: number;
@@ -18,13 +17,13 @@ export type Taken = {
   readonly body: Buffer;
 };
 
-/** How the rows are offered. */
+/** The way in which the rows are offered. */
 export type Offer = {
   readonly maxRows?: number;
   readonly stopLength?: number;
   readonly needsComma?: boolean;
   readonly framing?: RowFraming;
-  /** Which number is due. */
+  /** The expected sequence number. */
   readonly sequence?: number;
 };
 

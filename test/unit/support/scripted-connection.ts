@@ -1,5 +1,4 @@
 // A connection to a server that is made up: each statement is answered by a function, a turn of the event loop later.
-// Must not know what is asked.
 
 import { ColumnCache } from '../../../src/shared/mysql/column-cache.ts';
 import { commandCodes } from '../../../src/shared/mysql/command-packets.ts';
@@ -20,9 +19,9 @@ export type ScriptedAnswer =
   | 'silence'
   | 'lost';
 
-/** What the connection was sent, and what was done to it. */
+/** A connection that records what it was sent and what was done to it. */
 export type ScriptedConnection = Connection & {
-  /** Statements; other commands by their names, with what stands behind them. */
+  /** Statements; other commands by their names, with their arguments. */
   readonly sent: readonly string[];
   /** Ends it from the server's side. */
   readonly lose: () => void;
@@ -112,7 +111,7 @@ export function createScriptedSession(
 }
 
 const ignore = () => {};
-/** A log of which nobody reads a line. */
+/** A log without a reader. */
 export const silentLog: Log = {
   error: ignore,
   warn: ignore,

@@ -1,16 +1,15 @@
 // Looks at servers, made up for tests of what follows from them.
-// Must not know what that is.
 import { readMariadbPosition } from '../../../src/shared/servers/position.ts';
 import type { GroupMember, ServerView } from '../../../src/shared/servers/server-view.ts';
 
-/** What is to be special about a look; all else is as of a writable MariaDB that follows nobody and has written nothing. */
+/** The special properties of a view. Everything else is as for a writable MariaDB that follows no server and has written nothing. */
 export type ViewWish = Partial<Omit<ServerView, 'number' | 'position'>> & {
   /** Its position in MariaDB's words, as of `gtid_binlog_state`; the last of each domain is what came last. */
   readonly state?: string;
   readonly position?: ServerView['position'];
-  /** The numbers of those it follows; it is read-only then, unless that is said. */
+  /** The numbers of the servers that it follows. It is read-only then, unless the test says otherwise. */
   readonly follows?: readonly string[];
-  /** Whether it is connected to those; false unless given. */
+  /** Whether it is connected to them; false by default. */
   readonly isConnected?: boolean;
 };
 
@@ -45,7 +44,7 @@ export function createView(number: string, wish: ViewWish = {}): ServerView {
   };
 }
 
-/** A node of a Galera cluster that is well, but for what is given. */
+/** A healthy node of a Galera cluster, except for the given properties. */
 export function createNode(
   number: string,
   wish: ViewWish & {
@@ -62,7 +61,7 @@ export function createNode(
   });
 }
 
-/** A member of a group that is well, but for what is given. */
+/** A healthy member of a group, except for the given properties. */
 export function createMember(
   number: string,
   member: Partial<GroupMember>,

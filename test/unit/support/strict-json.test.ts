@@ -1,5 +1,4 @@
 // The parser that judges the gateway's JSON: what it must accept, keep and refuse.
-// Must not know the gateway.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { anyCharacter, fc } from '../../support/property.ts';

@@ -1,5 +1,4 @@
-// What the worker makes of bytes from MySQL: a connection without a network, a query, a reply without HTTP.
-// Must not know what the bytes say.
+// The worker's reply to bytes from MySQL: a connection without a network, a query, a reply without HTTP.
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -68,7 +67,7 @@ export function createWriter(transport: Collected, holdBytes = 65536, pool = buf
   return new ReplyWriter(pool, holdBytes, transport, createReplyHead(200, jsonType));
 }
 
-/** What became of an answer. */
+/** The result of an answer. */
 export type Transcript = {
   /** The document, if it was ended as one. */
   readonly document: Buffer | null;
@@ -86,7 +85,7 @@ export function createRowModule(): RowModule {
 }
 const rowModule = createRowModule();
 
-/** Which code writes rows, whether they are read into an arena, and whether the connection has seen the columns before. */
+/** The code that writes rows, whether they are read into an arena, and whether the connection has seen the columns before. */
 export type Way = {
   readonly rowModule: RowModule | null;
   readonly arena: Buffer | null;
@@ -113,17 +112,17 @@ export const ways: Readonly<Record<string, Way>> = {
 export const v1Kinds = ['json', 'objects', 'lines', 'lines of objects', 'csv'] as const;
 export type V1Kind = (typeof v1Kinds)[number];
 
-/** How the answer is read. */
+/** The options of reading an answer. */
 export type Reading = Partial<Pick<DbReplyOptions, 'maxRows' | 'maxResultBytes'>> & {
   readonly exactAsStrings?: boolean;
-  /** In which format; /db's where it is not given. */
+  /** The format; /db's by default. */
   readonly as?: V1Kind;
   readonly way?: Way;
   readonly holdBytes?: number;
   readonly extended?: boolean;
 };
 
-/** As a socket does: chunks of what the arena holds, over what was there before. */
+/** Imitates a socket: chunks as large as the arena, written over its earlier content. */
 function receiveInto(arena: Buffer, arenaReader: ArenaReader, chunk: Buffer): void {
   const room = arena.length - headroomBytes;
   for (let at = 0; at < chunk.length; at += room) {

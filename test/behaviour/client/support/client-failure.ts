@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { DbhttpdError } from '../../../../src/client/client.ts';
 
-/** Resolves to the DbhttpdError; fails where there is none. */
+/** Resolves to the DbhttpdError. Fails if there is none. */
 export async function failureOf(asked: Promise<unknown>): Promise<DbhttpdError> {
   const error: unknown = await asked.then(
     () => assert.fail('the request did not fail'),

@@ -1,4 +1,4 @@
-// The console in a tab, and what it did besides: errors, requests to elsewhere.
+// The console in a tab, with its errors and its requests to other servers.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,23 +16,23 @@ export type ConsolePage = {
 
 const axePath = createRequire(import.meta.url).resolve('axe-core');
 
-/** How long an action of the browser may take, unless a test says otherwise. */
+/** The longest time of an action in the browser, unless a test chooses another. */
 const patienceMs = 30_000;
 
 const usualSize = { width: 1280, height: 900 };
 
-/** How the page is looked at. */
+/** How the browser shows the page. */
 export type Look = {
   readonly size?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
-  /** Opens a profile and a tab of its own: for a test that leaves behind what the next one cannot remove. */
+  /** Opens a separate profile and tab, for a test that leaves something behind which the next test cannot remove. */
   readonly own?: true;
 };
 
 /**
- * Opens it like a first-time reader. One profile and one tab serve all tests of a file, emptied when they are closed: a
- * new one takes three processes.
- * @param answers what the instance tells of itself; null: what it does tell
+ * Opens the console like a first-time reader. One profile and one tab serve all tests of a file, and are emptied when they are closed: a
+ * new profile takes three processes.
+ * @param answers what the instance reports about itself; null: its real reports
  */
 export async function openConsole(
   browser: Browser,
@@ -78,14 +78,14 @@ async function empty(context: BrowserContext, page: Page): Promise<void> {
     await context.clearPermissions();
     await context.clearCookies();
     await page.mouse.move(0, 0);
-    // Nothing more is asked of the gateway, which may be stopped now.
+    // The page sends no more requests, so the gateway may be stopped.
     await page.goto('about:blank');
   } catch {
     await context.close();
   }
 }
 
-/** Has the page ask for everything now, and not only when its interval is over. */
+/** Makes the page ask for everything now, without waiting for its interval. */
 export async function askNow(page: Page): Promise<void> {
   // Paused and resumed within one turn.
   await page.evaluate("for (const _ of [1, 2]) document.getElementById('pause').click()");
@@ -101,14 +101,14 @@ async function answer(page: Page, { stats, requests, statements }: ConsoleAnswer
 }
 
 /**
- * What axe finds serious or critical in the page as it is now, in a line each.
- * @param rules `colours`: only those that depend on them, for the second of two colour schemes
+ * The serious and critical findings of axe in the page as it is now, a line each.
+ * @param rules `colours`: only the rules that depend on colours, for the second of two colour schemes
  */
 export async function findBarriers(
   page: Page,
   rules: 'all' | 'colours' = 'all',
 ): Promise<readonly string[]> {
-  // As the browser's own tools do it: the page's policy lets no other script in.
+  // The browser's own tools add it in this way: the page's policy allows no other script.
   if (!(await page.evaluate(() => 'axe' in globalThis))) {
     await page.evaluate(readFileSync(axePath, 'utf8'));
   }

@@ -4,16 +4,16 @@ import { text } from 'node:stream/consumers';
 
 /** A load. The caller must stop it. */
 export type SteadyLoad = {
-  /** How many replies have come, by their status; 0: none, the connection was lost. */
+  /** The number of replies by status; 0: the connection was lost. */
   readonly replies: () => Readonly<Record<number, number>>;
   /** Asks no more; what is under way is given up. */
   readonly stop: () => Promise<void>;
 };
 
-/** What is asked next, as a body of /v1/query. */
+/** The next request, as a body of /v1/query. */
 export type NextQuestion = (n: number) => object;
 
-/** Begins it with so many clients. */
+/** Starts the load with this many clients. */
 export function startSteadyLoad(
   { port }: { readonly port: number },
   clients: number,

@@ -1,4 +1,4 @@
-// Requests that a worker finds all in one turn: it stands still until the kernel holds every byte of them for it.
+// Requests that a worker finds all in one turn of its loop: it is stopped until the kernel holds every byte of them.
 import assert from 'node:assert/strict';
 import { createReply, type Reply } from '../../../support/ask.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -8,9 +8,9 @@ import { serverSockets } from '../../../support/kernel-sockets.ts';
 import { isStopped, signal } from '../../../support/processes.ts';
 
 /**
- * Asks all by POST /db, each on a connection that the gateway's only worker knows already. The worker finds them in the order of
- * `requests`. Resolves once the worker goes on, to the replies in the same order. `prepare`: what is to be done at the last moment
- * before it stands still.
+ * Sends all requests by POST /db, each on a connection that the gateway's only worker knows already. The worker finds them in the order of
+ * `requests`. Resolves to the replies in the same order, once the worker goes on. `prepare` runs at the last moment before the worker is
+ * stopped.
  */
 export async function askAtOnce(
   gateway: Gateway,
@@ -46,15 +46,15 @@ export async function askAtOnce(
   return connections.map(receive);
 }
 
-/** Has the worker accept the connection and answer a request on it. */
+/** Makes the worker accept the connection and answer a request on it. */
 async function makeKnown(connection: RawConnection): Promise<void> {
   connection.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await connection.reply();
 }
 
 /**
- * epoll keeps a socket that it has just reported in its list of ready ones until it is asked again: the one that was served last
- * would come first. A request on another connection has the worker ask again.
+ * epoll keeps a socket that it has just reported in its list of ready sockets until the next call: the socket that was served last would
+ * come first. A request on another connection makes the worker call epoll again.
  */
 async function forgetLast(gateway: Gateway): Promise<void> {
   const connection = await openRaw(gateway.port);

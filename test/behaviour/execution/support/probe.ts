@@ -1,4 +1,4 @@
-// Asks for paths again and again from a thread of its own, so that a busy test does not slow down what it measures.
+// Requests paths again and again from a separate thread, so that a busy test does not slow down the measurement.
 import { get } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -7,7 +7,7 @@ export type Probed = { readonly path: string; readonly status: number; readonly 
 
 type Order = { readonly port: number; readonly paths: readonly string[]; readonly rounds: number };
 
-/** Asks for every path in turn, `rounds` times, each on a connection of its own; resolves to all answers. */
+/** Requests every path in turn, `rounds` times, each on a new connection. Resolves to all answers. */
 export function probe(order: Order): Promise<Probed[]> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL(import.meta.url), { workerData: order });

@@ -34,10 +34,10 @@ const oddLines = [
   'GET / HTTP/1.1',
 ];
 
-/** What is sent on one connection. */
+/** The requests of one connection. */
 export type Mutated = {
   readonly text: string;
-  /** How many whole requests end before the change. */
+  /** The number of complete requests that end before the change. */
   readonly whole: number;
 };
 

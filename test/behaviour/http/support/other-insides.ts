@@ -1,6 +1,5 @@
-// Loaded into the daemon's processes by NODE_OPTIONS=--import: a node whose undocumented insides are others, and whose documentation
-// still holds. With `?parser` its parser cannot be taken off a socket either; with `?descriptor` a server's descriptor is not to
-// be seen.
+// Loaded into the daemon's processes by NODE_OPTIONS=--import: a Node with other undocumented internals, whose documented behaviour is
+// unchanged. With `?parser` its parser cannot be taken off a socket either. With `?descriptor` a server's descriptor is not visible.
 import { OutgoingMessage } from 'node:http';
 import { Server, Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
@@ -8,7 +7,7 @@ import { isMainThread } from 'node:worker_threads';
 type Method = (this: object, ...args: unknown[]) => unknown;
 type Handle = { useUserBuffer?: (buffer: Buffer) => void };
 
-/** Has `owner[name]` be what `change` makes of it. */
+/** Replaces `owner[name]` by the result of `change`. */
 function replace(owner: object, name: string, change: (own: Method) => Method): void {
   const methods = owner as Record<string, Method>;
   const own = methods[name];
@@ -38,7 +37,7 @@ function loseOwnHeads(): void {
   );
 }
 
-/** Accepted sockets read into another buffer than the one they were given, and do not tell what waits in them. */
+/** Accepted sockets read into another buffer than the one they were given, and do not report the bytes that wait in them. */
 function loseHandles(): void {
   replace(
     Server.prototype,
@@ -69,7 +68,7 @@ function hideLegacyListen(): void {
   });
 }
 
-/** Of servers that listen. */
+/** Hides the descriptors of listening servers. */
 function loseDescriptors(): void {
   replace(
     Server.prototype,

@@ -1,4 +1,4 @@
-// What a connection's bytes ask for, read as strictly as HTTP/1 allows: the reference for the gateway's parser.
+// Reads the requests of a connection's bytes as strictly as HTTP/1 allows: the reference for the gateway's parser.
 
 /** One request that may be run. */
 export type StrictRequest = {

@@ -5,7 +5,7 @@ import type { Daemon } from '../../../support/daemon.ts';
 
 const command = fileURLToPath(new URL('../../../../src/supervisor/main.js', import.meta.url));
 
-/** How the command is activated; `pid` null: the variables are meant for the command, else for that process. */
+/** How the command is activated. `pid` null: the variables name the command itself, else that process. */
 export type Activation = {
   readonly fd: number;
   readonly count?: string;
@@ -13,7 +13,7 @@ export type Activation = {
   readonly args?: readonly string[];
 };
 
-/** Runs the command with descriptor 3 and LISTEN_FDS. The caller must end what does not end by itself. */
+/** Runs the command with descriptor 3 and LISTEN_FDS. The caller must end processes that do not end by themselves. */
 export function spawnActivated(daemon: Daemon, activation: Activation): ChildProcess {
   const { fd, count = '1', pid = null, args = [] } = activation;
   const script = `export LISTEN_PID=${pid ?? '$$'} LISTEN_FDS='${count}' LISTEN_FDNAMES=http; exec "$@"`;
@@ -30,7 +30,7 @@ export async function startActivated(
 ): Promise<number | null> {
   const child = spawnActivated(daemon, activation);
   const status = await new Promise<number | null>((resolve) => child.once('exit', resolve));
-  // So that its owner ends it.
+  // Finding the pid makes the daemon's owner end it.
   daemon.findPid();
   return status;
 }

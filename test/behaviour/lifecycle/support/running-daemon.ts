@@ -8,7 +8,7 @@ export type TestWithDaemon = (
   body: (daemon: Daemon, t: TestContext) => Promise<void>,
 ) => void;
 
-/** `start` starts a daemon, and may have to again. What runs at the end is stopped. */
+/** `start` starts a daemon, if necessary again. The daemon that runs at the end is stopped. */
 export function useRunningDaemon(start: () => Promise<Daemon>): TestWithDaemon {
   let spare: Daemon | null = null;
   after(() => spare?.dispose());

@@ -15,7 +15,7 @@ export type Told = string;
 /** A client of one transaction, which keeps to it whatever the replies say. It rejects only replies that no client may get. */
 export type TransactionClient = {
   readonly begin: () => Promise<Told>;
-  /** @param agent whose connections are used */
+  /** @param agent the connections for it */
   readonly run: (sql: string, agent?: Agent) => Promise<Told>;
   readonly commit: (agent?: Agent) => Promise<Told>;
   readonly rollback: (agent?: Agent) => Promise<Told>;
@@ -77,7 +77,7 @@ function endOf(reply: Reply): Told {
   return 'rolled back';
 }
 
-/** MySQL's numbers of the same, by which adapters tell the driver's errors apart. */
+/** MySQL's numbers of the same, by which adapters distinguish the driver's errors. */
 const numbers: Readonly<Record<string, string>> = {
   TRANSACTION_ENDED: '(errno 1317) (sqlstate 70100)',
   CONNECTION_LOST: '(errno 2013) (sqlstate HY000)',

@@ -1,4 +1,4 @@
-// A crowd of connections: every one asks, in its turn, and what goes wrong is counted.
+// A crowd of connections: each one asks in turn, and failures are counted.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

@@ -1,4 +1,4 @@
-// What the load generators say, and what is taken for an error.
+// The reports of the load generators, and which of them are errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

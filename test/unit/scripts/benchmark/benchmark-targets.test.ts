@@ -1,4 +1,4 @@
-// Targets and the verdicts on them: two limits, errors, what stands beside a figure.
+// Targets and the verdicts on them: two limits, errors, figures beside each other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

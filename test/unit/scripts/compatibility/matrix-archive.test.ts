@@ -1,5 +1,4 @@
-// Where scripts/matrix takes packages from: the mirror and the keys that this machine's own sources name.
-// Must not fetch anything.
+// The source of packages for scripts/matrix: the mirror and the keys that this machine's own sources name. Fetches nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findArchive } from '../../../../scripts/compatibility/archive.ts';

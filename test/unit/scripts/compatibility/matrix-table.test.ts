@@ -1,5 +1,4 @@
-// What scripts/matrix makes of the runner's words, and the table that it prints.
-// Must not run any test.
+// How scripts/matrix reads the runner's output, and the table that it prints. Runs no tests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderMatrix } from '../../../../scripts/compatibility/table.ts';

@@ -1,5 +1,4 @@
-// What the long runs make of an ending: what no fault explains breaks a promise, what a fault explains does not.
-// Must not run anything.
+// The judgement of the long runs about an ending: it breaks a promise unless a fault explains it. Runs nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ending } from '../../../../scripts/endurance/client.ts';

@@ -1,5 +1,4 @@
-// What the long runs make of what they have seen: flatness, lateness, faults by plan, the kernel's table, options.
-// Must not run anything.
+// The verdicts of the long runs: flatness, lateness, faults by plan, the kernel's table, options. Runs nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FaultLog, planFaults } from '../../../../scripts/endurance/faults.ts';

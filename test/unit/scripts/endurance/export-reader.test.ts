@@ -1,5 +1,4 @@
-// What reads exports in long runs: any cut of the bytes is read alike, and nothing but the whole export passes for whole.
-// Must not ask anybody.
+// The readers of exports in long runs: the bytes may be cut anywhere, and only the complete export passes for complete. Sends no requests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createExportReader, WrongRow } from '../../../../scripts/endurance/export-reader.ts';

@@ -1,4 +1,4 @@
-// What the judge of partitions finds in histories that break one promise each.
+// The findings of the judge of partitions, in histories that break one promise each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

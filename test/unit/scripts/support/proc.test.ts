@@ -1,4 +1,4 @@
-// What is read from /proc: times, memory, trees of processes.
+// Reading /proc: times, memory, trees of processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOthers, parseMachine, warnOfOthers } from '../../../../scripts/benchmark/others.ts';

@@ -1,4 +1,4 @@
-// What the command lines of long runs ask for, and what is wrong with them.
+// The command lines of long runs, and the mistakes in them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRounds } from '../../../../scripts/support/rounds.ts';

@@ -1,4 +1,4 @@
-// Which files a run has and in which order; and that test/README.md lists what is there.
+// The files of a run and their order; and that test/README.md lists the folders that exist.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

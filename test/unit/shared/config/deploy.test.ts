@@ -1,4 +1,4 @@
-// What deploy/ shows is accepted by the tools it is for, as far as they are here, and keeps in step with the program.
+// The files in deploy/ are accepted by the tools that they are for, as far as these are here, and agree with the program.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ function settingsOf(unit: string): ReadonlyMap<string, string> {
 
 for (const unit of units) {
   test(`${unit} is accepted by systemd`, (t) => {
-    // The command is not installed here: another that is stands in for it.
+    // The command is not installed here, so another program takes its place.
     const copy = join(directory, unit.replace('@', '@world'));
     const text = read(`systemd/${unit}`).replace('/usr/bin/dbhttpd', '/bin/true');
     writeFileSync(copy, text);

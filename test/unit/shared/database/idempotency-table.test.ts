@@ -1,5 +1,4 @@
 // The table of idempotency keys: its name, its statement, and which differences matter, as each server's catalogue words them.
-// Must not know a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -9,7 +8,7 @@ import {
   type TableDescription,
 } from '../../../../src/shared/database/idempotency-table.ts';
 
-/** As MariaDB reports it; MySQL reports null in place of 'NULL'. */
+/** MariaDB's report. MySQL reports null in place of 'NULL'. */
 const sound: TableDescription = {
   table: ['BASE TABLE', 'InnoDB'],
   columns: [

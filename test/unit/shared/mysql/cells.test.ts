@@ -55,7 +55,7 @@ function write(
   return row;
 }
 
-/** More than the connection wants to have before it takes rows at once. */
+/** More bytes than the connection needs before it takes many rows at once. */
 const fewestBytesAtOnce = 600;
 
 /** Whichever code writes it, the row says the same; several of it, so that they are taken at once. */

@@ -1,5 +1,5 @@
-// Every character set that MySQL can name is known, and every one has a decoder that makes text of any bytes.
-// test/behaviour/sql/charsets.test.ts asks a server what the characters are.
+// Every character set that MySQL can name is known, and has a decoder that makes text of any bytes. test/behaviour/sql/charsets.test.ts
+// compares the characters with a server's.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import iconv from 'iconv-lite';

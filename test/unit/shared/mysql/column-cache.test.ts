@@ -51,7 +51,7 @@ test('definitions beyond the limit are dropped, and read again', () => {
   assert.deepEqual(namesOf(again), ['first']);
 });
 
-/** The definitions as they stand in an answer, behind the header of the result. */
+/** The definitions as an answer has them, after the header of the result. */
 function ahead(names: readonly string[], first = 2): PacketsAhead {
   const whole = toBytes([
     Buffer.from([names.length]),

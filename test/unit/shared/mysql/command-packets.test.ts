@@ -1,4 +1,4 @@
-// How a statement is sent with query attributes: byte for byte, and how many bytes that takes.
+// A statement with query attributes: byte for byte, and how many bytes that takes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

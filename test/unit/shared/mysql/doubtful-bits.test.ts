@@ -32,7 +32,7 @@ test('bytes are read as bytes for every width, also as the characters that MySQL
       assert.equal(cell.length, Math.ceil(bits / 8));
       assert.equal(readBits(cell, { bits, rather: 'bytes' }), value);
       if (!isDigits(cell)) assert.equal(readBits(cell, { bits, rather: 'text' }), value);
-      // No byte of these is one that latin1 and cp1252 read differently, but for the 0x80.
+      // latin1 and cp1252 read all of these bytes alike, except 0x80.
       const characters = Buffer.from(cell.toString('latin1').replaceAll('\x80', '€'));
       assert.equal(readBits(characters, { bits, rather: 'bytes' }), value);
     }

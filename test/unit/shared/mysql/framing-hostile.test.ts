@@ -20,8 +20,7 @@ import { transcribe, ways } from '../../support/transcript.ts';
 const number = { type: wire.long, charset: wire.binary };
 
 function isLost(payloads: readonly Buffer[], what: string): void {
-  // What follows in the same chunk must not be taken for a part of what came before.
-  // With a long one, rows are taken many at once.
+  // Bytes that follow in the same chunk must not count as a part of what came before. With a long one, many rows are taken at once.
   for (const after of ['', '\xfb\xfb\xfb\xfb', '\0'.repeat(12), '\xfb'.repeat(600)]) {
     const bytes = Buffer.concat([toBytes(payloads), Buffer.from(after, 'latin1')]);
     for (const [name, way] of Object.entries(ways)) {

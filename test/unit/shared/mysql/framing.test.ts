@@ -22,7 +22,7 @@ const mixed = toBytes([
       ['1', 'é"\\\n'],
       [null, ''],
       ['-7', 'x'.repeat(252)],
-      // Long enough that what stands before it is taken many rows at once.
+      // Long enough that the bytes before it are taken as many rows at once.
       ['8', 'y'.repeat(600)],
     ],
     flags.autocommit | flags.more,

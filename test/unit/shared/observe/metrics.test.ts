@@ -1,5 +1,4 @@
 // A duration is counted in the first bucket that it fits into, its end included, as Prometheus' `le` has it.
-// Must not know what is measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DurationHistogram } from '../../../../src/shared/observe/metrics.ts';

@@ -1,5 +1,4 @@
 // Percentiles out of buckets are right within a bucket, from a tenth of a millisecond to hours.
-// Must not know what is measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

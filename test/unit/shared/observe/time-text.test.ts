@@ -1,5 +1,4 @@
-// Durations are written as toFixed writes them, but for what lies exactly between two digits.
-// Must not know where they are shown.
+// Durations are written as toFixed writes them, except values exactly between two digits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tenths, thousandths } from '../../../../src/shared/observe/time-text.ts';

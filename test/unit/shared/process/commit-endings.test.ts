@@ -1,4 +1,4 @@
-// How open transactions have ended: what was forgotten is never reported as not committed.
+// How open transactions have ended: a forgotten one is never reported as not committed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommitEndings } from '../../../../src/shared/process/commit-endings.ts';

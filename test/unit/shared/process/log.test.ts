@@ -65,7 +65,7 @@ test('no line is lost when the log is reopened under a stream of lines', async (
       (line) => !all.includes(`] line ${line} \n`),
     );
   };
-  // A batch that was under way when the rest was flushed ends by itself.
+  // A batch that was in progress during the flush ends by itself.
   await eventually('every line is in a file', () => missing().length === 0);
   assert.equal(log.lost(), 0);
 });

@@ -37,7 +37,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   result: ['ok', 'failed'],
 };
 
-/** What is wrong with a naming; null: nothing. */
+/** The fault of a name; null: none. */
 function faultOf({ name, labels }: Naming): string | null {
   const base = name.replace(/_(bucket|sum|count)$/, '');
   const definition = table[name] ?? table[base];

@@ -1,4 +1,4 @@
-// Which writable server may be the primary: every rule, what each step adds to the memory, and how that counts at the next probe.
+// Which writable server may be the primary: every rule, the effect of each step on the memory, and how that counts at the next probe.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';

@@ -1,4 +1,4 @@
-// Which server is written to, which ones are read from, and why: every rule, on made-up views.
+// Which server is written to, which ones are read from, and why: every rule, on invented views.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
@@ -210,7 +210,7 @@ test('nor need it be known that a read-only server follows any: MySQL does not s
   assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
   assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
   assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
-  // It follows nobody, and says so: it may have been written to after the one that lacks what it holds.
+  // It follows no server, and reports that: it may have been written to after the one that lacks its transactions.
   const idle = createView('3', { isReadOnly: true, state: '0-1-10,0-2-11' });
   assert.equal(judged([former, promoted, idle]).primary, 1);
 });

@@ -36,7 +36,7 @@ const anyGalera = fc
   .map(([cluster, committed]): Position => ({ kind: 'galera', cluster, committed }));
 const anyPosition = fc.oneof(anyMariadb, anyMysql, anyGalera);
 
-/** As MySQL writes a set: ranges of one source that touch are one. */
+/** The form in which MySQL writes a set: adjacent ranges of one source are one. */
 function normalize(parts: readonly (readonly [string, readonly [number, number]])[]): string {
   const numbers = new Map<string, Set<number>>();
   for (const [source, [first, more]] of parts) {

@@ -31,7 +31,7 @@ function code(result: Bound): string {
   return result.failure.code;
 }
 
-/** Where and with which words. */
+/** The place and the text of a complaint. */
 function complaint(result: Bound): [offset: number | null, message: string] {
   assert.ok(!result.ok, JSON.stringify(result));
   return [result.failure.offset, result.failure.message];

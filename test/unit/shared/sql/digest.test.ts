@@ -83,7 +83,7 @@ test('no literal remains, whatever surrounds it', () => {
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const sql = pieces.join(' ');
       const shape = digest(sql);
-      // A quote of its own may turn a literal inside out: what then is a name to the server is one here.
+      // A stray quote may turn a literal inside out: the server's names are names here too.
       const hasStrayQuotes = pieces.some((one) => ["'", '"', '`', '/*', '\\'].includes(one));
       if (!hasStrayQuotes) assert.ok(!shape.includes('7531'), `${JSON.stringify(sql)} -> ${shape}`);
       assert.ok(shape.length <= 1025);

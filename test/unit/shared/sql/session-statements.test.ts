@@ -1,4 +1,4 @@
-// Which statements only affect their session.
+// The statements that only affect their session.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';

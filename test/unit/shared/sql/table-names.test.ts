@@ -6,7 +6,7 @@ import { analyse } from '../../../../src/shared/sql/analyse.ts';
 const classify = (...[sql, builtIns]: Parameters<typeof analyse>) =>
   analyse(sql, builtIns).classification;
 
-/** The names in the order in which they stand; null where nothing is known. */
+/** The names in the order of the text; null if they are not known. */
 function namesOf(sql: string): string | null {
   const { tables } = classify(sql);
   if (tables === null) return null;

@@ -1,4 +1,4 @@
-// The promise of ROLLBACK_ON_ERROR_SUCCESS: true only when nothing of the request stands any more.
+// The promise of ROLLBACK_ON_ERROR_SUCCESS: true only if nothing of the request remains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rollbackUndoesAll } from '../../../../src/shared/sql/transactions.ts';
@@ -103,7 +103,7 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
     'INSERT',
     true,
   ],
-  // What a ROLLBACK of the request itself has undone does not stand; after one to a savepoint some may.
+  // The request's own ROLLBACK leaves nothing. After one to a savepoint some changes may remain.
   [
     [
       ['BEGIN', true],
@@ -141,7 +141,7 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
     'CREATE',
     false,
   ],
-  // DDL commits before it fails; of others nobody knows.
+  // DDL commits before it fails; for other statements this is unknown.
   [
     [
       ['BEGIN', true],

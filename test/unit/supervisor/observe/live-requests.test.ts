@@ -1,4 +1,4 @@
-// What all workers answer becomes one list, whose numbers lead back to one worker process.
+// The answers of all workers become one list, whose numbers lead back to one worker process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LiveRequest } from '../../../../src/shared/observe/stats.ts';

@@ -1,5 +1,4 @@
-// What is told of all workers' statements: sums, shares, order; the right ones on top, under a hundred thousand distinct ones too.
-// Must not know processes.
+// The report about all workers' statements: sums, shares, order; the right ones on top, even among a hundred thousand distinct ones.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -163,7 +162,7 @@ const ran = {
 
 function tell(worker: StatementTable, totals: StatementTotals): boolean {
   const report = worker.take();
-  // As it comes through the channel.
+  // The same form as after the channel.
   if (report !== null) totals.add(JSON.parse(JSON.stringify(report)));
   return report !== null;
 }

@@ -1,4 +1,4 @@
-// What is kept of the last minutes: rates from sums, quantiles from buckets, a bounded number of points.
+// The history of the last minutes: rates from sums, quantiles from buckets, a bounded number of points.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -8,7 +8,7 @@ import {
   quantileMs,
 } from '../../../../src/supervisor/observe/stats.ts';
 
-/** So many requests ok, all of which took `seconds`. */
+/** This many successful requests, all of which took `seconds`. */
 function figures(ok: number, seconds = 0.001, dataRefusals = 0): Figures {
   const at = durationBounds.findIndex((bound) => seconds <= bound);
   const durations = [...durationBounds, 0].map((_, index) => (index === at ? ok : 0));

@@ -1,5 +1,4 @@
 // Counters are the sum over every worker there ever was; gauges are those of the living.
-// Must not know processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Snapshot } from '../../../../src/shared/observe/metrics.ts';

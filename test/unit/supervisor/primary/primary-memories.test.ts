@@ -1,4 +1,4 @@
-// What an instance remembers of its primaries: one proposal wins, it is on disk before a worker receives it, and a broken file is no obstacle.
+// An instance's memory of its primaries: one proposal wins, it is on disk before a worker receives it, and a broken file is no obstacle.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -152,7 +152,7 @@ test('an answer leaves before the next change is announced: a worker gets both i
   const memories = open();
   await memories.propose({ section, base: null, memory: first });
   const events: string[] = [];
-  // As the answer to a call is sent: some turns of promises later.
+  // The answer to a call is sent some turns of promises later.
   const answered = memories.propose({ section, base: 0, memory: second }).then(async (answer) => {
     for (let turn = 0; turn < 10; turn += 1) await null;
     events.push(`answered ${answer.memory?.version}, told ${told.length}`);

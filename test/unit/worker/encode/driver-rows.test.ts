@@ -1,5 +1,4 @@
 // Rows for drivers: the lengths and the bytes of the cells, whatever they are and however long.
-// Must not know documents around rows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Column, parseColumn } from '../../../../src/shared/mysql/packets.ts';

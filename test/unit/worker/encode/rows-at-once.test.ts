@@ -78,7 +78,7 @@ const answers = fc
     });
   });
 
-/** By the format's own rules. */
+/** Parses by the format's own rules. */
 function parse(document: Buffer, kind: V1Kind | undefined): void {
   if (kind === 'csv') parseStrictCsv(document);
   else if (kind?.startsWith('lines')) linesOf(document);

@@ -1,5 +1,4 @@
-// The promise of text: any bytes of UTF-8 become a JSON string that says the same, in room that was asked for.
-// Must not need a server.
+// The promise of text: any bytes of UTF-8 become a JSON string with the same characters, in the room that was reserved.
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
@@ -28,8 +27,8 @@ function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
 }
 
 /**
- * Writes it alone, and at once with others where it is UTF-8 and short enough for that: both must be the same. What is
- * no UTF-8 is left to be written alone.
+ * Writes it alone, and together with others if it is UTF-8 and short enough: both must be the same. Bytes that are not UTF-8 are left to be
+ * written alone.
  */
 function asText(bytes: Buffer, holdBytes?: number): Buffer {
   const alone = written((out) => writeText(out, bytes, 0, bytes.length), holdBytes);
@@ -48,7 +47,7 @@ test('says every character of Unicode, alone and among others', () => {
     assert.equal(parseStrictJson(asText(Buffer.from(text))), text, from.toString(16));
     if (from >= 0x10000) continue;
     for (let at = 0; at < text.length; at += 64) {
-      // Far from each other, so that each stands alone in a block of bytes.
+      // Far apart, so that each is alone in a block of bytes.
       const padded = `${'p'.repeat(80)}${[...text.slice(at, at + 64)].join('q'.repeat(80))}`;
       assert.equal(parseStrictJson(asText(Buffer.from(padded))), padded);
     }
@@ -80,9 +79,9 @@ test('says any text of any length, at any size held back', () => {
   );
 });
 
-/** What a browser makes of the bytes. */
+/** The text that a browser makes of the bytes. */
 const whatwg = new TextDecoder('utf-8', { ignoreBOM: true });
-/** Beginnings of characters, of such as are none, and bytes that stand alone. */
+/** Beginnings of characters, beginnings of invalid ones, and single bytes. */
 const pieces = [
   ...['eda080', 'edbfbf', 'ed9fbf', 'ee8080', 'c0af', 'c1bf', 'c280', 'dfbf', 'e09fbf', 'e0a080'],
   ...['f08fbfbf', 'f0908080', 'f48fbfbf', 'f4908080', 'f5808080', 'e8aa', 'f09f98', 'f09f', 'c3'],

@@ -8,7 +8,7 @@ import { type Collected, collect, createWriter } from '../../support/transcript.
 
 const pattern = Buffer.from(Array.from({ length: 256 * 1024 }, (_, index) => (index * 31) & 255));
 
-/** Writes the pattern from where the reply stands, in steps that an encoder could take. */
+/** Writes the pattern from the end of the reply on, in steps that an encoder could take. */
 function append(out: ReplyWriter, count: number): void {
   for (let left = count; left > 0; ) {
     const step = Math.min(left, slackBytes);

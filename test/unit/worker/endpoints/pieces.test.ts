@@ -1,4 +1,4 @@
-// What is done in pieces comes to the same as what is done at once, and is interrupted often enough.
+// Work in pieces gives the same result as work at once, and is interrupted often enough.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLosslessNumber } from 'lossless-json';
@@ -10,7 +10,7 @@ import { maxMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
 import { parseObject, parseObjectInPieces } from '../../../../src/worker/endpoints/json-text.ts';
 import { cases, fc } from '../../../support/property.ts';
 
-/** How often work is interrupted. */
+/** The number of interruptions. */
 function interruptions(work: Pieces<unknown>): number {
   let count = 0;
   while (work.next().done !== true) count += 1;

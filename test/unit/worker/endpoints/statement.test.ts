@@ -1,4 +1,4 @@
-// What a section that only reads lets through, and how a batch that only reads is run.
+// The statements that a read-only section accepts, and how a read-only batch runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allAtOnce } from '../../../../src/shared/pieces.ts';

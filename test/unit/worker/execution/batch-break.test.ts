@@ -1,4 +1,4 @@
-// What an error means for the transaction around it.
+// The effect of an error on the transaction around it.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {

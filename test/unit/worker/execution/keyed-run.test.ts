@@ -1,5 +1,5 @@
-// The end of a batch with a key whose connections are lost again and again.
-// So many losses at one place cannot be produced with every kind of table: the runs are made up.
+// The end of a batch with a key whose connections are lost again and again. A server cannot produce this many losses at one place with
+// every kind of table, so the test invents the runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
@@ -31,8 +31,8 @@ const stepOn = (tables: readonly { schema: string; name: string }[] | null): Bat
   }) as unknown as BatchStep;
 
 /**
- * What a batch of these steps comes to when its attempts end so, one after the other.
- * @param isBehind it begins once another request with the same key has ended
+ * The result of a batch of these steps if its attempts end in these ways, one after the other.
+ * @param isBehind it begins after another request with the same key has ended
  */
 function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = false) {
   const told: RunEnd[] = [];

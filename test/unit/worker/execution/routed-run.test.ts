@@ -27,7 +27,7 @@ const router: Router = {
   suspect: () => {},
 };
 
-/** A declared read that runs, whose server is given up, and whose deadline passes before it has ended there. */
+/** A running declared read whose server is given up, and whose deadline passes before it has ended there. */
 function stopWhileItMoves(end: RunEnd) {
   const runs: RunEvents[] = [];
   const stops: StopReason[] = [];
@@ -80,7 +80,7 @@ const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd
 const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 
 /**
- * How often it begins if its first run was sent and ends so, and the reported ends.
+ * The number of its beginnings if its first run was sent and ends in this way, and the reported ends.
  * @param act done before it ends
  * @param second the end of the second run; null: it goes on
  */

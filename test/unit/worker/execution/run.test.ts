@@ -1,4 +1,4 @@
-// What becomes of a read that was cut short in the pipeline and ends on a session of its own. The pool and the session are made up.
+// A read that was cut short in the pipeline and ends on another session. The pool and the session are fakes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../src/worker/execution/execution.ts';

@@ -1,4 +1,4 @@
-// How a session is made ready before a statement is sent on it, and when another one is tried. The sessions are made up.
+// How a session is made ready before a statement is sent on it, and when another one is tried. The sessions are fakes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -66,7 +66,7 @@ async function turns(): Promise<void> {
   for (let n = 0; n < 10; n += 1) await turn();
 }
 
-/** An acquisition whose pool grants these sessions one after the other, and what became of it. */
+/** An acquisition whose pool grants these sessions one after the other, and its result. */
 function acquire(
   sessions: readonly Session[],
   check: SessionUser['check'] = null,

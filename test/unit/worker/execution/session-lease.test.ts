@@ -1,5 +1,5 @@
-// What a ROLLBACK on a session proves, by each answer of the server. After an interruption nothing is sent.
-// Answers and moments are made up: through the gateway they come by chance.
+// The proof that a ROLLBACK on a session gives, by each answer of the server. After an interruption nothing is sent. Answers and moments
+// are invented: through the gateway they come by chance.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ofTransaction, SessionLease } from '../../../../src/worker/execution/session-lease.ts';
@@ -20,7 +20,7 @@ function leaseOn(answer: (statement: string) => ScriptedAnswer) {
   return { connection, lease };
 }
 
-/** What became of a transaction if these are the answers to ROLLBACK TO SAVEPOINT and ROLLBACK. */
+/** The end of a transaction if these are the answers to ROLLBACK TO SAVEPOINT and ROLLBACK. */
 async function undone(toSavepoint: ScriptedAnswer, rollback: ScriptedAnswer) {
   const { lease } = leaseOn((sql) => (sql === 'ROLLBACK' ? rollback : toSavepoint));
   return lease.rollBack('s');

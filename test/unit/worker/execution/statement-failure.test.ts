@@ -1,4 +1,4 @@
-// What is reported of a request of which MySQL refused a statement, and what is not known then.
+// The report about a request of which MySQL refused a statement, and what remains unknown then.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';

@@ -1,4 +1,4 @@
-// Which tables are believed to be undone by a ROLLBACK, by each answer of the catalogue.
+// Which tables a ROLLBACK undoes, by each answer of the catalogue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { areUndoable } from '../../../../src/worker/execution/undoable-tables.ts';

@@ -83,7 +83,7 @@ test('every 503 asks the client to wait for a second, and nothing else does', ()
   }
 });
 
-/** Whether a refused request may be repeated, with each outcome: as a write, and where it only read. */
+/** Whether a refused request may be repeated, with each outcome: as a write, and as a read. */
 function repeatable(errno: number): readonly string[] {
   return Object.entries({ write, read }).flatMap(([kind, work]) =>
     outcomes

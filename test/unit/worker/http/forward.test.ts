@@ -1,5 +1,4 @@
 // A reply that is passed back has all its headers; of a client which takes nothing of it the connection ends, whatever the other worker does.
-// Must not know why anything is passed on.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-// As many bytes of headers as a request may have, and one more; by one segment and by several.
+// The largest header section of a request, and one byte more; in one segment and in several.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { BufferedInput, Intake, type IntakeEvents } from '../../../../src/worker
 
 const mostBytes = 16 * 1024;
 
-/** What is made of a request whose headers have so many bytes, between the request line and the empty line. */
+/** The answer to a request with this many bytes of headers, between the request line and the empty line. */
 function answerTo(headerBytes: number, cutAt: number | null): string {
   let answer = 'waits';
   const events: IntakeEvents = {

@@ -1,5 +1,4 @@
-// What the intake of a connection keeps in memory: what it counts, and no more than that.
-// Must not know sockets, nor what is parsed.
+// The memory of a connection's intake: what it counts, and no more than that.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import test from 'node:test';
@@ -17,7 +16,7 @@ const events: IntakeEvents = {
   setReading: () => {},
 };
 
-/** What buffers take, garbage not included. */
+/** The memory of buffers, without garbage. */
 function arrayBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

@@ -1,5 +1,4 @@
-// How many connections are taken follows from the descriptors, with some kept for health and for ourselves.
-// Must not know sockets.
+// The number of connections follows from the descriptors. Some are reserved for health checks and for the gateway itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decideConnectionLimit, openFilesLimit } from '../../../../src/worker/http/limits.ts';

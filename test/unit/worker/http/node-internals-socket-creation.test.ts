@@ -1,5 +1,4 @@
-// Sockets whose creation was eased leave no hidden classes of their own behind.
-// Must not know who connects.
+// Sockets with eased creation leave no separate hidden classes behind.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';

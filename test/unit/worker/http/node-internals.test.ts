@@ -1,5 +1,4 @@
 // Node's internals and the documented ways in their place say the same; a check of them finds all on the nodes that are supported.
-// Must not know requests.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';

@@ -1,5 +1,4 @@
 // A whole reply that leaves in one write says what node's own way of writing it says, byte for byte.
-// Must not know what is replied to whom.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';

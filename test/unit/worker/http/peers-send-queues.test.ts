@@ -1,4 +1,4 @@
-// The kernel's table of TCP sockets: read once for all that ask, taken apart whatever stands in it.
+// The kernel's table of TCP sockets: read once for all callers, and parsed whatever it contains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseLines, SendQueues } from '../../../../src/worker/http/peers.ts';

@@ -1,4 +1,4 @@
-// What a client has acknowledged is seen at once, over TCP, by IPv4 and IPv6, and over TLS; elsewhere the kernel's word has to do.
+// A client's acknowledgements are seen at once, over TCP, by IPv4 and IPv6, and over TLS. For other sockets the kernel's report has to do.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ function write(socket: Socket): void {
   socket.write(Buffer.alloc(length));
 }
 
-/** Both ends of a connection on which `length` bytes are on their way and nobody reads. */
+/** Both ends of a connection with `length` bytes that nothing reads. */
 async function fill(t: TestContext, place: ListenOptions) {
   const server = createServer(write);
   server.listen(place);
@@ -75,7 +75,7 @@ async function stopped(socket: Socket): Promise<void> {
   });
 }
 
-/** Reads so many bytes, and no more. */
+/** Reads this many bytes, and no more. */
 async function readBytes(client: Socket, count: number): Promise<void> {
   let left = count;
   await eventually('it has read', () => {

@@ -1,5 +1,4 @@
 // The promise of the head: path, query and host as the client meant them; what is no sound head is refused.
-// Must not know routes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHeadReader } from '../../../../src/worker/http/request.ts';

@@ -1,4 +1,4 @@
-// Where a body ends: the longest line of a chunk's size, the longest trailers, and not a byte more.
+// The end of a body: the longest line of a chunk's size, the longest trailers, and not a byte more.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { frameOf } from '../../../../src/worker/http/request-syntax.ts';
 
 const chunked = { headers: { 'transfer-encoding': 'chunked' } } as unknown as IncomingMessage;
 
-/** How much of a body is taken: all of it, or -1 where it is refused. */
+/** The number of bytes of a body that are taken: all of it, or -1 if it is refused. */
 function taken(text: string): { readonly end: number; readonly isDone: boolean } {
   const frame = frameOf(chunked);
   const bytes = Buffer.from(text, 'latin1');

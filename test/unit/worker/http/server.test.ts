@@ -1,5 +1,4 @@
-// What the HTTP server hands to its handler, and what not.
-// Must not know routes or SQL.
+// The requests that the HTTP server passes to its handler, and those that it does not.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';

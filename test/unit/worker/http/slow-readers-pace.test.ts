@@ -5,7 +5,7 @@ import { Pace } from '../../../../src/worker/http/slow-readers.ts';
 
 const kib = 1024;
 
-/** A pace that was looked at every 400 ms, where so many bytes had been acknowledged in all. */
+/** A pace that was measured every 400 ms, with these sums of acknowledged bytes. */
 function looked(bytesAt: (ms: number) => number, untilMs: number, everyMs = 400): Pace {
   const pace = new Pace();
   pace.begins(0);

@@ -1,4 +1,4 @@
-// What the log has of an overload: its beginning, every ten seconds of it, and its end with the sums.
+// The log of an overload: its beginning, every ten seconds of it, and its end with the sums.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Log, LogFields } from '../../../../src/shared/process/log.ts';

@@ -1,5 +1,4 @@
-// What a worker tells of its statements: each by its digest, all that has come, in bounded memory.
-// Must not know who sums it up.
+// A worker's report about its statements: each by its digest, all that were executed, in bounded memory.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StatementsReport } from '../../../../src/shared/observe/statement-sums.ts';

@@ -1,5 +1,4 @@
-// Which traceparents are one, as W3C Trace Context has it, and what whoever comes next is told.
-// Must not know who asks.
+// Which traceparents are valid by W3C Trace Context, and which one the gateway passes on.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTraceparent } from '../../../../src/worker/observe/trace-context.ts';

@@ -65,7 +65,7 @@ test('the failure of a stopped batch says its outcome, once', () => {
 });
 
 test('gives each way a code of its own', () => {
-  // What was cut short has the code of what kept it from running again.
+  // A run that was cut short has the code of the reason that kept it from running again.
   const ways = table.filter(([end]) => end.kind !== 'cut short');
   const codes = ways.map(([end]) => runFailure(end, true, () => 7).code);
   assert.ok(new Set(codes).size >= codes.length - 1, codes.join());

@@ -1,4 +1,4 @@
-// What is known about one candidate: when it counts, and which views are kept.
+// The knowledge about one candidate: when it counts, and which views are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectFailure } from '../../../../src/shared/mysql/connect-failure.ts';

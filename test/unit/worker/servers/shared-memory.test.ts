@@ -1,4 +1,4 @@
-// What a worker proposes to remember, when, and which memory it uses.
+// The memory that a worker proposes, the time of the proposal, and the memory that it uses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PrimaryMemory } from '../../../../src/shared/servers/primary-memory.ts';

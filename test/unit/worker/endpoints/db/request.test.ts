@@ -28,7 +28,7 @@ function code(decoded: Decoded): string {
 
 const sqlOf = (raw: string) => request(get(`{"SQL":"${raw}"}`)).sql;
 
-/** What JavaScript's old escape() makes of a text. */
+/** The result of JavaScript's old escape() for a text. */
 function oldEscape(text: string): string {
   let out = '';
   for (let at = 0; at < text.length; at += 1) {

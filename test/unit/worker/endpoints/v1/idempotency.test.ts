@@ -1,4 +1,4 @@
-// The identity of a request with an Idempotency-Key: its section, and every part of it that asks for something.
+// The identity of a request with an Idempotency-Key: its section, and every part of it that changes its meaning.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allAtOnce } from '../../../../../src/shared/pieces.ts';

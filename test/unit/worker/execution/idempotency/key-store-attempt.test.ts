@@ -15,7 +15,7 @@ import {
 const own: ServerIdentity = { name: 'db1:3306/1', startedAt: 1_000 };
 const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
 
-/** What an attempt sends to its server to end the session that the one before has lost. */
+/** The statements by which an attempt ends the session that the one before has lost. */
 async function sentToEnd(predecessor: LostSession | null, answer: ScriptedAnswer = 'ok') {
   const connection = createScriptedConnection(() => answer);
   const events = { commitTimeoutMs: 0, isRecovering: true, keyTaken: () => {} };

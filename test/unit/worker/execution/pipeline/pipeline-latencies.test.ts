@@ -1,4 +1,4 @@
-// Which shapes are let into the pipeline: a streak of quick answers earns it, one slow answer costs it.
+// Which shapes may use the pipeline: a streak of quick answers earns it, one slow answer costs it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LatencyTracker } from '../../../../../src/worker/execution/pipeline/pipeline.ts';

@@ -1,5 +1,5 @@
-// What a refused statement means for its open transaction, by what the server reports then.
-// The answers cannot be had from outside one by one: the session's lease is made up.
+// The meaning of a refused statement for its open transaction, by the server's report after it. A test cannot get each report from a real
+// server, so the session's lease is a fake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../../src/shared/sql/analyse.ts';

@@ -19,7 +19,7 @@ import {
 const done: RunEnd = { kind: 'answered', failure: null, facts: null };
 const times = { idleMs: 60_000, totalMs: 60_000 };
 
-/** How the session comes back, and how the transaction has ended, when something was done to it. */
+/** How the session comes back, and how the transaction has ended, after something was done to it. */
 async function givenBack(
   act: (transaction: OpenTransaction, connection: ScriptedConnection) => void,
 ): Promise<[string, TransactionEnd]> {

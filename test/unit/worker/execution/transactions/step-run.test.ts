@@ -16,7 +16,7 @@ import {
   type ScriptedAnswer,
 } from '../../../support/scripted-connection.ts';
 
-/** Has a job done that throws, and resolves to how the transaction was said to have ended. */
+/** Runs a job that throws, and resolves to the reported end of the transaction. */
 function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null> {
   const connection = { isLost: false, destroy: () => {}, resume: () => {} };
   const session = { connection, aliveAt: performance.now() };
@@ -47,7 +47,7 @@ test('an exception ends the transaction; behind a COMMIT that was sent it is unk
   assert.equal(await endOf((tools) => tools.commitIsSent()), 'unknown');
 });
 
-/** A job on a session that lay idle, whose server says whether its transaction is still there. */
+/** A job on a session that was idle. Its server reports whether its transaction is still there. */
 function turnAfterIdling(answer: ScriptedAnswer) {
   const connection = createScriptedConnection(() => answer);
   const session = createScriptedSession(connection, { aliveAt: performance.now() - 60_000 });

@@ -99,7 +99,7 @@ test('a write is an upper bound of what it saw only if the write before on its s
   const { session, consistency } = createServer('0-1-10');
   const after = (last: string) =>
     consistency.seenOn(session, ['0-1-10', '0-1-10', last], null, true).token?.position;
-  // It may be a write of somebody who had the session before.
+  // It may be a write of an earlier user of the session.
   assert.deepEqual(after('0-1-7'), tokenOf('0-1-10').position);
   assert.deepEqual(after('0-1-8'), tokenOf('0-1-8').position);
   assert.deepEqual(after('0-1-8'), tokenOf('0-1-10').position);
@@ -137,7 +137,7 @@ const seenOnNode = (committed: bigint, of = cluster): Token => ({
   position: { kind: 'galera', cluster: of, committed },
 });
 
-/** A node of MariaDB that has come as far as these numbers say, one for each time that it is asked; the last one stays. */
+/** A node of MariaDB that has come as far as these numbers, one for each call; the last one remains. */
 function createNode(numbers: readonly number[], synced: 'synced' | number = 'synced') {
   const asked: string[] = [];
   const left = [...numbers];

@@ -1,4 +1,4 @@
-// Whether one more request would wait for too long: only if a whole window shows it, and never after a burst or an idle time.
+// Tells whether one more request would wait for too long: only if a whole window shows it, and never after a burst or an idle time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog } from '../../../../../src/worker/servers/pool/drain-rate.ts';

@@ -13,7 +13,7 @@ import {
   silentLog,
 } from '../../../support/scripted-connection.ts';
 
-/** What is sent on a session that is idle for as long as the server's bound, and on which the server has not answered for a minute. */
+/** The bytes sent on a session that was idle for as long as the server's bound, and on which the server has not answered for a minute. */
 async function heardIdle(server: { flavour: string; serverVersion: string }, isLent = false) {
   mock.timers.enable({ apis: ['setInterval'] });
   const connection = Object.assign(createScriptedConnection(), server);

@@ -1,4 +1,4 @@
-// How a session comes back to the pool: lent as it is only when it is clean, reset first when it is not, never again when it is broken.
+// How a session comes back to the pool: lent again at once only if it is clean, reset first if it is not, never again if it is broken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import {
   silentLog,
 } from '../../../support/scripted-connection.ts';
 
-/** What happens to the session of one request before the next one has it. */
+/** The bytes sent on the session of one request before the next one has it. */
 async function betweenTwo(verdict: SessionVerdict): Promise<readonly string[]> {
   const happened: string[] = [];
   const open = async () => {

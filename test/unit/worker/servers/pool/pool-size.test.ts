@@ -1,4 +1,4 @@
-// The pool never opens more sessions than it may, whenever they are asked for.
+// The pool never opens more sessions than it may, at whatever moment they are requested.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -34,7 +34,7 @@ test('a request for a session while another one is being announced as opened doe
   const waiter: Waiter = { granted: (session) => void granted.push(session), refused: ignore };
   let isAsked = false;
   const pool = createPool(1, () => {
-    // As the catalogue does when the server turns out to be another one.
+    // The catalogue does the same if the server turns out to be another one.
     if (!isAsked) pool.request(waiter);
     isAsked = true;
   });

@@ -1,4 +1,4 @@
-// How long requests wait for a session: behind others up to a part of their deadline, for a connection that is opened up to max_wait.
+// How long requests wait for a session: behind others up to a part of their deadline, for a new connection up to max_wait.
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What a reset sends: everything that a request may have changed is set again, and the operator's own settings come last.
+// The statements of a reset: everything that a request may have changed is set again, and the operator's own settings come last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
