@@ -30,8 +30,8 @@ export const boundMutations: readonly Mutation[] = [
     name: 'headers-of-16-kib-refused',
     promise: 'headers of exactly 16 KiB are taken',
     file: 'src/worker/http/intake.ts',
-    before: '(found - line > this.#maxHeadersBytes ?',
-    after: '(found - line >= this.#maxHeadersBytes ?',
+    before: '(head.length - headEnd.length - line > this.#maxHeadersBytes ?',
+    after: '(head.length - headEnd.length - line >= this.#maxHeadersBytes ?',
     tests: ['test/unit/worker/http/intake-limits.test.ts'],
   },
 ];
