@@ -1,12 +1,15 @@
-// The demo: a database of real data, the gateway in front of it, one question and its answer; or the end of both.
+// The demo: a database of real data, the gateway in front of it, one question and its answer; or the end of both,
+// with or without their files.
 import { spawnSync } from 'node:child_process';
 import mysql from 'mysql2/promise';
 import { ensureDatabase, stopDatabase } from './demonstration/database.ts';
 import { ensureGateway, startCommand, stopGateway } from './demonstration/gateway.ts';
+import { createPlayground } from './demonstration/playground.ts';
 import {
   findPlaces,
   type Places,
   readState,
+  removeFiles,
   type State,
   writeState,
 } from './demonstration/state.ts';
@@ -48,6 +51,7 @@ async function ensureWorld(places: Places, state: State): Promise<void> {
   });
   const connection = await mysql.createConnection(server);
   await connection.query(createAccount('app', state.appPassword));
+  await connection.query(createPlayground('app'));
   await connection.end();
   writeState(places, { ...state, worldVersion });
   console.log(`- world: ${total} rows in all, from tzdata and CLDR`);
@@ -72,8 +76,10 @@ Try next:
   curl -s ${url}/db --json '{"SQL":"insert into note (text) values (?)","PARAMS":["héllo"]}'
   curl -s ${url}/db --json '{"SQL":"select * from timezone_transition"}' | wc -c
   curl -s ${url}/metrics
+  ${url}/console   in a browser: what the gateway does
   ${places.config}   the settings
   ${places.log}   the log
+The database play is for tables of your own: docs/start/tutorial.md.
 Stop both:
   scripts/demo stop`;
 }
@@ -87,13 +93,23 @@ async function stop(places: Places): Promise<void> {
   );
 }
 
+async function remove(places: Places): Promise<void> {
+  const gateway = await stopGateway(places);
+  const database = await stopDatabase(places);
+  console.log(`dbhttpd: ${gateway ? 'stopped' : 'was not running'}`);
+  console.log(`MariaDB: ${database ? 'stopped' : 'was not running'}`);
+  console.log(removeFiles(places));
+}
+
+const commands = { start, stop, remove } as const;
+
 function shell(words: readonly string[]): string {
   return words.map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`)).join(' ');
 }
 
 try {
   const places = findPlaces(process.env);
-  await (process.argv[2] === 'stop' ? stop(places) : start(places));
+  await commands[(process.argv[2] ?? 'start') as keyof typeof commands](places);
 } catch (error) {
   console.error(`demo: ${error instanceof Error ? error.message : error}`);
   process.exitCode = 1;

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatSection } from '../../test/support/ini-text.ts';
 import { freePort } from '../support/private-server.ts';
+import { idempotencyTable } from './playground.ts';
 import { findRunning, stopRunning } from './running.ts';
 import type { Places, State } from './state.ts';
 
 const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
-const usualPort = 9090;
 
 /** The running gateway. `restarted`: an older one, with other settings or older code, was stopped first. */
 export type Gateway = {
@@ -31,7 +31,7 @@ export async function ensureGateway(places: Places, state: State): Promise<Gatew
   }
   await stopGateway(places);
 
-  const listen = `127.0.0.1:${await freePort(usualPort)}`;
+  const listen = `127.0.0.1:${await freePort(places.wishedPort)}`;
   writeFileSync(places.config, configText(places, state, listen), { mode: 0o600 });
   const [command = '', ...args] = startCommand(places);
   const start = spawnSync(command, args, { stdio: 'inherit', timeout: 60_000 });
@@ -61,6 +61,7 @@ function configText(places: Places, state: State, listen: string): string {
     password: state.appPassword,
     port: state.databasePort,
     listen,
+    idempotency_table: idempotencyTable,
     pidfile: places.pidfile,
     log: places.log,
   });

@@ -1,6 +1,15 @@
 // The demo's directory, and what it remembers from one run to the next.
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +29,11 @@ export type Places = {
   readonly config: string;
   readonly pidfile: string;
   readonly log: string;
+  /** Of the gateway, if it is free. */
+  readonly wishedPort: number;
 };
+
+const usualPort = 9090;
 
 /**
  * The demo's files: in DBHTTPD_DEMO_DIR, or in the user's folder for the state of programs, separate for each checkout. Root's home is
@@ -38,6 +51,7 @@ export function findPlaces(env: NodeJS.ProcessEnv): Places {
     config: join(directory, 'dbhttpd.ini'),
     pidfile: join(directory, 'dbhttpd.pid'),
     log: join(directory, 'dbhttpd.log'),
+    wishedPort: Number(env.DBHTTPD_DEMO_PORT ?? usualPort),
   };
 }
 
@@ -55,6 +69,21 @@ export function writeState(places: Places, state: State): void {
   const path = stateFile(places);
   writeFileSync(`${path}.new`, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
+}
+
+/** The names of the demo's files, and of those that its gateway keeps beside its pidfile. */
+const ownName = /^(?:db|state\.json|dbhttpd[.-].*)$/;
+
+/** Deletes the demo's files, and its directory if nothing else is in it. Says what it has done. */
+export function removeFiles({ directory }: Places): string {
+  if (!existsSync(directory)) return `there is no ${directory}`;
+  for (const name of readdirSync(directory)) {
+    if (ownName.test(name)) rmSync(join(directory, name), { recursive: true });
+  }
+  const left = readdirSync(directory).map((name) => join(directory, name));
+  if (left.length > 0) return `removed the demo's files; these remain: ${left.join(', ')}`;
+  rmdirSync(directory);
+  return `removed ${directory}`;
 }
 
 function stateFile(places: Places): string {

@@ -1,7 +1,7 @@
 // The tables of the world database, and what the demo's account may do with them.
 
-/** Increases with every change of the tables or of their rows: a loaded database of another version is created again. */
-export const worldVersion = 1;
+/** Increases with every change of the tables, their rows or the account: a loaded database of another version is created again. */
+export const worldVersion = 2;
 
 /** Creates the empty database. Tables of their own hold the names that things have in languages. */
 export const createWorld = `
@@ -70,7 +70,7 @@ function namesTable(of: 'country' | 'language' | 'currency'): string {
 `;
 }
 
-/** Creates the demo's account: it reads everything in world and writes notes, nothing else. */
+/** Creates the demo's account: in world it reads everything and writes notes, nothing else. */
 export function createAccount(user: string, password: string): string {
   return ['localhost', '127.0.0.1']
     .map(

@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
 import { replicationHere, startReplication } from '../../support/clusters/replication.ts';
 import { startBefore } from '../../support/clusters/several-servers.ts';
+import { openConsole } from '../../support/console-page.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
@@ -13,8 +15,6 @@ import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { signal } from '../../support/processes.ts';
 import { open } from '../../support/v1-streams.ts';
-import { openBrowser } from './support/browser.ts';
-import { openConsole } from './support/console-page.ts';
 import { type SteadyLoad, startSteadyLoad } from './support/steady-load.ts';
 
 const orders = 'select sum(total) from open_orders where customer = ?';

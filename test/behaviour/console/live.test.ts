@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
+import { askNow, type ConsolePage, openConsole } from '../../support/console-page.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { signal } from '../../support/processes.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { openBrowser } from './support/browser.ts';
-import { askNow, type ConsolePage, openConsole } from './support/console-page.ts';
 
 const token = 'a-token-of-the-tests';
 const known = { headers: { Authorization: `Bearer ${token}` } };

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
 import { type ConsoleAnswers, makeUpAnswers } from '../../support/console-answers.ts';
-import { eventually } from '../../support/eventually.ts';
-import { useSharedGateway } from '../../support/use-gateway.ts';
-import { openBrowser } from './support/browser.ts';
 import {
   askNow,
   type ConsolePage,
   findBarriers,
   type Look,
   openConsole,
-} from './support/console-page.ts';
+} from '../../support/console-page.ts';
+import { eventually } from '../../support/eventually.ts';
+import { useSharedGateway } from '../../support/use-gateway.ts';
 
 // The tests invent the data: the gateway only delivers the page.
 const { gateway } = useSharedGateway();

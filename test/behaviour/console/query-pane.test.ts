@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
 import { makeUpAnswers } from '../../support/console-answers.ts';
+import { type ConsolePage, findBarriers, openConsole } from '../../support/console-page.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useSharedGateway } from '../../support/use-gateway.ts';
-import { openBrowser } from './support/browser.ts';
-import { type ConsolePage, findBarriers, openConsole } from './support/console-page.ts';
 
 const { gateway, database } = useSharedGateway({
   prepare: async (prepared) => {

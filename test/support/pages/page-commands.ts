@@ -29,7 +29,10 @@ export type PageCommands = {
   readonly end: () => void;
 };
 
-/** Opens the section of this heading. A block of `sh` is a command, the `text` or `json` below it is what it prints. */
+/**
+ * Opens the section of this heading. A block of `sh` is a command, the `text` or `json` below it is what it prints. In `json` the page
+ * may break lines that the command does not break.
+ */
 export function openCommands(
   blocks: readonly Block[],
   heading: string,
@@ -44,12 +47,14 @@ export function openCommands(
     if (block === undefined) throw new Error(`${heading} has no more commands`);
     const answer = below?.language === 'sh' || below?.language === 'sql' ? undefined : below;
     at += answer === undefined ? 1 : 2;
-    const expected = localise(answer?.text ?? '');
+    const arrange = answer?.language === 'json' ? joinLines : (text: string) => text;
+    const expected = asPattern(arrange(localise(answer?.text ?? '')));
     const print = async () => {
       const { stdout } = await run('bash', ['-c', `${prelude}\n${localise(block.text)}`]);
-      const text = stdout === '' || stdout.endsWith('\n') ? stdout : `${stdout}\n`;
-      const isWanted = answer === undefined ? text === '' : asPattern(expected).test(text);
-      assert.ok(isWanted, `${block.text}\nprinted:\n${text}\nand not:\n${expected}`);
+      const printed = stdout.replaceAll('\r\n', '\n');
+      const text = printed === '' || printed.endsWith('\n') ? printed : `${printed}\n`;
+      const isWanted = answer === undefined ? text === '' : expected.test(arrange(text));
+      assert.ok(isWanted, `${block.text}\nprinted:\n${text}\nand not:\n${answer?.text ?? ''}`);
       return text;
     };
     return print;
@@ -62,8 +67,15 @@ export function openCommands(
   };
 }
 
-/** `…` matches anything on its line. */
+const joinLines = (text: string) => `${text.replace(/\n */g, '')}\n`;
+
+/** `…` matches anything on its line, and a line of its own matches any lines. */
 function asPattern(text: string): RegExp {
-  const parts = text.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`);
+  const parts = text
+    .split(/^(…\n)|(…)/m)
+    .filter((part) => part !== undefined)
+    .map((part) => patterns[part] ?? part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return new RegExp(`^${parts.join('')}$`);
 }
+
+const patterns: Readonly<Record<string, string>> = { '…': '.*', '…\n': '(?:.*\\n)*' };

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { ConsoleAnswers } from '../../../support/console-answers.ts';
+import type { ConsoleAnswers } from './console-answers.ts';
 
 /** A tab with the console. The caller must close it before it opens another. */
 export type ConsolePage = {
