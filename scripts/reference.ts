@@ -1,4 +1,4 @@
-// Writes the generated parts of README.md and docs/ from the tables that the program uses.
+// Writes the generated parts of docs/ from the tables that the program uses.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
 import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';
@@ -32,7 +32,6 @@ const parts = {
 
 /** The pages that have generated parts, and which. */
 export const pages = {
-  'README.md': ['outcomes'],
   'docs/reference/configuration.md': ['configuration'],
   'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
   'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],

@@ -85,8 +85,7 @@ export async function startHttpFront(target: string): Promise<HttpFront> {
           response.destroy();
           return;
         }
-        const { connection: _connection, ...told } = reply.headers;
-        response.writeHead(reply.statusCode ?? 502, told);
+        response.writeHead(reply.statusCode ?? 502, withoutConnection(reply.rawHeaders));
         if (deed?.kind !== 'cut') response.end(whole);
         else response.write(whole.subarray(0, deed.afterBytes), () => response.destroy());
       });
@@ -110,6 +109,12 @@ export async function startHttpFront(target: string): Promise<HttpFront> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Names, spelt as the gateway spells them, and values in turn. The connection to the client is the front's own. */
+function withoutConnection(headers: readonly string[]): string[] {
+  const isOfConnection = (at: number) => headers[at - (at % 2)]?.toLowerCase() === 'connection';
+  return headers.filter((_, at) => !isOfConnection(at));
 }
 
 function answer(

@@ -70,19 +70,6 @@ for (const [index, block] of blocks.entries()) {
   });
 }
 
-test("the README's first question to /v1 has the answer that stands there", async () => {
-  const readme = readFileSync('README.md', 'utf8');
-  const [, command = '', answer = ''] =
-    /^ {4}(curl -s \S+\/v1\/query .*)\n\n((?: {4}.*\n)+)/m.exec(readme) ?? [];
-  await database.query(`
-    create table place (name varchar(60) not null, latitude decimal(8,5) not null);
-    insert into place values ('Danmarkshavn', 76.76667), ('Baku', 40.38333), ('Longyearbyen', 78)`);
-  const { stdout } = await run('bash', ['-c', command.replaceAll(address, gateway.url)]);
-  const { request_id: _id, ...told } = JSON.parse(stdout) as Record<string, unknown>;
-  const { request_id: _dots, ...printed } = JSON.parse(answer) as Record<string, unknown>;
-  assert.deepEqual(told, printed);
-});
-
 /** A gateway's refusal of a full queue. */
 const busy = {
   kind: 'answer',

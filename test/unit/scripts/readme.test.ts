@@ -34,7 +34,45 @@ test('every part that is marked as generated is generated', () => {
 });
 
 test('the README is short', () => {
-  assert.ok(read('README.md').split('\n').length < 200);
+  assert.ok(read('README.md').split('\n').length <= 150);
+});
+
+/** A sample's medians, as far as the README quotes them. */
+type Medians = {
+  readonly perSecond: number;
+  readonly firstByteMs: number;
+  readonly growthMb: number;
+};
+
+test("the README's figures are those of the benchmark of that day", () => {
+  const readme = read('README.md');
+  const [, day = ''] = /^Medians of five rounds on (\S+),/m.exec(readme) ?? [];
+  const { cells } = JSON.parse(read(`docs/contributing/benchmarks/${day}.json`)) as {
+    cells: readonly { cell: string; peer: string; median: Medians }[];
+  };
+  const rows: readonly [row: string, cell: string, gateway: string, figure: keyof Medians][] = [
+    ['point query', 'point/64', 'gateway-v1', 'perSecond'],
+    ['100,000 rows', 'bulk/1', 'gateway', 'firstByteMs'],
+    ['the same to 8 readers', 'bulk/8', 'gateway', 'growthMb'],
+  ];
+  for (const [row, cell, gateway, figure] of rows) {
+    const medianOf = (peer: string) =>
+      cells.find((one) => one.cell === cell && one.peer === peer)?.median[figure] ?? Number.NaN;
+    const line = readme.split('\n').find((text) => text.startsWith(`| ${row}`)) ?? '';
+    const [, , ...quoted] = line.split(/[|()]/).map((text) => text.trim().replaceAll(',', ''));
+    const measured = [gateway, 'fastify', 'fastify-tuned'].map(medianOf);
+    for (const [index, value] of measured.entries()) {
+      const places = quoted[index]?.split('.')[1]?.length ?? 0;
+      assert.equal(quoted[index], value.toFixed(places), `${line}: ${value}`);
+    }
+  }
+});
+
+test('the picture of the README is the same in light and in dark', () => {
+  const drawing = (name: string) =>
+    read(`docs/start/overview/${name}.svg`).replace(/\.paper[\s\S]*?^text/m, 'text');
+  assert.equal(drawing('light'), drawing('dark'));
+  assert.notEqual(read('docs/start/overview/light.svg'), read('docs/start/overview/dark.svg'));
 });
 
 /** A page without its code, in which nothing is a link. */
@@ -60,6 +98,12 @@ function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
+/** What a page's links and pictures name, in Markdown and in HTML. */
+function targetsOf(text: string): readonly string[] {
+  const found = text.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g);
+  return [...found].map(([, link, attribute]) => link ?? attribute ?? '');
+}
+
 /** Whether a file is there and, if an anchor is named, has a heading with this anchor. */
 function isThere(path: string, anchor?: string): boolean {
   return existsSync(path) && (anchor === undefined || anchorsOf(read(path)).has(anchor));
@@ -69,7 +113,7 @@ test('every relative link, and every anchor, leads somewhere', () => {
   let links = 0;
   const dead: string[] = [];
   for (const path of documents) {
-    for (const [, target = ''] of prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)) {
+    for (const target of targetsOf(prose(read(path)))) {
       if (/^[a-z]+:/.test(target)) continue;
       links += 1;
       const [file = '', anchor] = target.split('#');
