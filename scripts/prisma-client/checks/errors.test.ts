@@ -22,7 +22,7 @@ testBoth('a duplicate is P2002, with model and constraint', async (client) => {
   }
 });
 
-testBoth('what is not there is P2025', async (client) => {
+testBoth('a missing record is P2025', async (client) => {
   for (const [promise, operation] of [
     [client.customer.update({ where: { id: 9n }, data: { email: 'x' } }), 'an update'],
     [client.customer.delete({ where: { id: 9n } }), 'a delete'],
@@ -41,7 +41,7 @@ testBoth('a foreign key is P2003, with its column', async (client) => {
   assert.deepEqual([parent.code, parent.cause.originalCode], ['P2003', '1451']);
 });
 
-testBoth('what a column cannot hold is P2000 and P2020', async (client) => {
+testBoth('a value that a column cannot hold is P2000 and P2020', async (client) => {
   const long = await failure(client.customer.create({ data: { email: 'a'.repeat(100) } }));
   assert.deepEqual([long.code, long.cause.column], ['P2000', 'email']);
   const wide = await failure(client.sample.create({ data: { tiny: 1000 } }));

@@ -43,7 +43,7 @@ testBoth('an interactive one is seen by others when it has ended', async (client
   assert.deepEqual([before, await emails()], [[], ['a']]);
 });
 
-testBoth('what throws is undone', async (client) => {
+testBoth('a function that throws is undone', async (client) => {
   const undone = client.$transaction(async (tx) => {
     await tx.customer.create({ data: { email: 'a' } });
     throw new Error('on purpose');
@@ -135,7 +135,7 @@ testBoth('a deadlock is P2034 to one, and the other commits', async (client) => 
   );
 });
 
-test('what follows a deadlock in the same function runs nowhere; straight it is a transaction of its own', async () => {
+test('after a deadlock, later statements of the function do not run; directly on a server they run outside the transaction', async () => {
   const told: unknown[] = [];
   for (const client of [prisma, straight]) {
     await emptyTables();
@@ -168,7 +168,7 @@ test('sixty at once over three workers do not mix', async () => {
     );
 });
 
-test('of more than there is room for some wait, and are told after maxWait; then there is room again', async () => {
+test('transactions beyond the limit wait, and fail after maxWait; then there is room again', async () => {
   await emptyTables();
   // Three workers, each of which may hold one.
   const many = Array.from({ length: 9 }, () =>
@@ -221,7 +221,7 @@ test('isolationLevel is lost in the adapter; the section’s init_sql chooses it
   assert.equal(await seen(narrow), 1);
 });
 
-test('a BEGIN that is refused is told as P2028, and ends a process that does not listen to unhandledRejection', async () => {
+test('a refused BEGIN is P2028, and ends a process that does not listen to unhandledRejection', async () => {
   const program = fileURLToPath(new URL('refused-begin.js', import.meta.url));
   const run = promisify(execFile);
   const ended = (await run(process.execPath, [program]).catch((error: unknown) => error)) as {

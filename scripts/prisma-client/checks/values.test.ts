@@ -56,7 +56,7 @@ testBoth('NULL and empty are two things', async (client) => {
   );
 });
 
-testBoth('JSON is found by what is in it', async (client) => {
+testBoth('JSON is found by its content', async (client) => {
   await client.sample.create({ data: { whole: 1, json } });
   await client.sample.create({ data: { whole: 2, json: Prisma.JsonNull } });
   await client.sample.create({ data: { whole: 3, json: Prisma.DbNull } });
@@ -119,13 +119,10 @@ testBoth('$queryRaw and $executeRaw take parameters and give typed columns', asy
   assert.equal((await client.sample.findFirstOrThrow()).word, 'x ? :y');
 });
 
-testBoth(
-  'a value that stands alone in a raw query comes back as text and number',
-  async (client) => {
-    const found =
-      await client.$queryRaw`select ${at} as moment, ${5_000_000_000n} as large, ${'é'} as word`;
-    assert.deepEqual(found, [
-      { moment: '2024-02-29 23:59:59.123', large: 5_000_000_000n, word: 'é' },
-    ]);
-  },
-);
+testBoth('a single value of a raw query comes back as text and number', async (client) => {
+  const found =
+    await client.$queryRaw`select ${at} as moment, ${5_000_000_000n} as large, ${'é'} as word`;
+  assert.deepEqual(found, [
+    { moment: '2024-02-29 23:59:59.123', large: 5_000_000_000n, word: 'é' },
+  ]);
+});

@@ -78,7 +78,7 @@ testBoth('relations are followed, counted and filtered by', async (client) => {
   assert.equal(await straight.line.count(), 0);
 });
 
-testBoth('an upsert makes a row, then changes it, then leaves it as it is', async (client) => {
+testBoth('an upsert makes a row, then changes it, then leaves it unchanged', async (client) => {
   const upsert = (email: string, to: string) =>
     client.customer.upsert({ where: { email }, create: { email }, update: { email: to } });
   assert.deepEqual(await upsert('ada', 'x'), { id: 1n, email: 'ada' });
@@ -87,7 +87,7 @@ testBoth('an upsert makes a row, then changes it, then leaves it as it is', asyn
   assert.equal(await straight.customer.count(), 1);
 });
 
-testBoth('createMany tells how many it has made, duplicates skipped', async (client) => {
+testBoth('createMany returns the number of new rows, without duplicates', async (client) => {
   const rows = (...emails: string[]) => emails.map((email) => ({ email }));
   assert.deepEqual(await client.customer.createMany({ data: rows('a', 'b') }), { count: 2 });
   assert.deepEqual(
@@ -116,7 +116,7 @@ testBoth(
   },
 );
 
-testBoth('numbers are added to where they stand', async (client) => {
+testBoth('increments are added to the present value', async (client) => {
   await client.sample.create({ data: { whole: 1, big: 1n, price: 1 } });
   const { whole, big, price } = await client.sample.update({
     where: { id: 1 },

@@ -97,7 +97,7 @@ test('an unreachable database alone exits 69, and its account is not printed', a
   assert.ok(!stderr.includes('hunter2'));
 });
 
-test('says that the instance is running, and leaves it alone', async () => {
+test('reports that the instance is running, and does not disturb it', async () => {
   const daemon = create();
   assert.equal((await daemon.start()).status, 0);
   const { status, stdout } = await daemon.run(['--check']);
@@ -106,7 +106,7 @@ test('says that the instance is running, and leaves it alone', async () => {
   assert.ok(readdirSync(daemon.directory).includes(join('world.pid')));
 });
 
-test('says that the server refuses init_sql, and exits 78', async () => {
+test('reports that the server refuses init_sql, and exits 78', async () => {
   const { status, stderr } = await create({ init_sql: '"set nonsense"' }).run(['--check']);
   assert.equal(status, 78);
   assert.match(stderr, /init_sql is refused by the server: .*syntax.* \(\d+\)$/m);
@@ -117,7 +117,7 @@ test('says that the server refuses init_sql, and exits 78', async () => {
   );
 });
 
-test('names the grants for want of which views and triggers stay unknown', async () => {
+test('names the missing grants that leave views and triggers unknown', async () => {
   await database.query('create table seen (id int)');
   await database.query('create view hidden as select id from seen');
   const { status, stdout } = await create().run(['--check']);

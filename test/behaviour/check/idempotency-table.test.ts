@@ -148,7 +148,7 @@ test("a missing table is a fault, and the statement that --check prints creates 
   }
 });
 
-test('the statement stands by itself at the end, and is the one of the page', async () => {
+test('the statement is on separate lines at the end, and is the one of the page', async () => {
   const { stdout } = await check({ idempotency_table: 'dbhttpd_keys' });
   const statement = creationIn(stdout);
   assert.ok(stdout.endsWith(`\n\n${statement}\n`), stdout);
@@ -156,7 +156,7 @@ test('the statement stands by itself at the end, and is the one of the page', as
   assert.ok(page.includes(`\n\n${shown}\n\n`), shown);
 });
 
-test('without idempotency_table there is no statement, and no warning about durability', async () => {
+test('without idempotency_table it prints no statement, and no warning about durability', async () => {
   const { status, stdout } = await check({ idempotency_table: null });
   assert.equal(status, 0);
   assert.doesNotMatch(stdout, /CREATE TABLE|innodb_flush_log_at_trx_commit|sync_binlog/);
@@ -182,7 +182,7 @@ test('a section that keeps keys for a shorter time than another one is warned of
   assert.deepEqual(warningsOf('young'), []);
 });
 
-test('an unreachable database stays 69, and the statement is printed all the same', async () => {
+test('an unreachable database still exits 69, and the statement is printed all the same', async () => {
   const { status, stdout, stderr } = await check({ port: '1' });
   assert.equal(status, 69);
   assert.match(stderr, /^dbhttpd: database unreachable: .*\n$/);
@@ -279,7 +279,7 @@ describe('differences', () => {
     });
   }
 
-  test('what only adds to the table is no fault', () => {
+  test('an addition to the table is not a fault', () => {
     assert.equal(told.get(`s${names.length}`), undefined);
   });
 });
@@ -293,7 +293,7 @@ test('a difference alone exits 78', async () => {
   assert.deepEqual(faultsIn(finished, quoted), ['it has no index on created']);
 });
 
-test('a table of the same name in another case is another table, where the server says so', async (t) => {
+test('a table of the same name in another case is another table, if the server distinguishes case', async (t) => {
   const [row] = await database.query('select @@lower_case_table_names as folded');
   if (Number(row?.folded) !== 0) return t.skip('names have no case here');
   await database.query(creationOf('cased'));

@@ -41,7 +41,7 @@ async function check(host = set.target.host) {
 
 const account = () => `'${set.target.user}'@'127.0.0.1'`;
 
-test('each server has its role and its reason; for an account that may not see what a server follows, the grant is named', async (t) => {
+test('each server has its role and its reason; if the account may not see what a server follows, the grant is named', async (t) => {
   if (!replicationHere(t)) return;
   const told = await check();
   assert.match(told[0] ?? '', /^role: primary \(writable, and follows no server\)$/m);

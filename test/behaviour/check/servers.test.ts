@@ -48,7 +48,7 @@ function check(daemon: Daemon, ...args: readonly string[]): Promise<Finished> {
   return runCommand(['--check', '-c', daemon.configPath, ...args]);
 }
 
-test('a server that cannot be reached is a warning beside one that can, and 69 where none can', async () => {
+test('a server that cannot be reached is a warning if another one can, else 69', async () => {
   const daemon = create({ host: `${closed}, ${server}` });
   const { status, stdout, stderr } = await check(daemon, '-s', 'world');
   assert.deepEqual([status, stderr], [0, '']);

@@ -154,7 +154,7 @@ test('rows that cannot be objects undo the batch: nothing is committed that cann
   assert.deepEqual(results[1].rows, [['x', 'y']]);
 });
 
-test('the options of a batch are asked of the gateway', async () => {
+test('the options of a batch are sent to the gateway', async () => {
   const write = sql`insert into orders (user) values (1)`;
   const refused = await failureOf(db.batch([write], { readOnly: true }));
   assert.deepEqual([refused.code, refused.status], ['READ_ONLY', 403]);
@@ -180,7 +180,7 @@ test('the options of a batch are asked of the gateway', async () => {
   });
 });
 
-test('two batches that deadlock on purpose are both committed, and one says that it was repeated', async () => {
+test('two batches that deadlock on purpose are both committed, and one reports its rerun', async () => {
   const processlist = await openProcesslist(database);
   const gate = await closeGate(database);
   const swap = (first: string, second: string) =>
@@ -204,7 +204,7 @@ test('two batches that deadlock on purpose are both committed, and one says that
   assert.equal(await left(), 7);
 });
 
-test('what would be lost on its way is a TypeError that names it, and nothing is sent', async () => {
+test('a value that JSON would lose is a TypeError that names it, and nothing is sent', async () => {
   const before = front.seen.length;
   const text = 'delete from stock';
   const wrong: readonly (readonly [unknown, object, RegExp])[] = [
@@ -253,7 +253,7 @@ test('what would be lost on its way is a TypeError that names it, and nothing is
   await db.with({ dryRun: true }).with({ dryRun: undefined }).batch([sql`do 1`]);
 });
 
-test('what only looks like the reply to a batch is none', async () => {
+test('a body that only resembles the reply to a batch is not a reply', async () => {
   const headers = { 'Content-Type': 'application/json' };
   const bodies = [
     {},

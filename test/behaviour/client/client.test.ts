@@ -38,7 +38,7 @@ function factsOf({ message: _message, cause: _cause, stack: _stack, ...facts }: 
   return facts;
 }
 
-test('a template: what stands in it is SQL, what is put into it is a value', async () => {
+test('a template: its text is SQL, its values are values', async () => {
   const id = '9007199254740993';
   const found = await db.query<{ id: string; name: string }>`
     select id, name from account where id = ${id}`;
@@ -56,7 +56,7 @@ test('a template: what stands in it is SQL, what is put into it is a value', asy
   );
 });
 
-test('no value becomes SQL, whatever it says', async () => {
+test('no value becomes SQL, whatever it contains', async () => {
   const hostile = [
     "' or '1'='1",
     "x'; drop table account; -- ",
@@ -79,7 +79,7 @@ test('no value becomes SQL, whatever it says', async () => {
   assert.equal((await db.query('select count(*) as n from account', [])).rows[0]?.n, '2');
 });
 
-test('what merely looks like a template or a piece of one is refused', async () => {
+test('an imitation of a template or of a piece is refused', async () => {
   const parsed = JSON.parse('["select 1; ", ""]');
   await assert.rejects(db.query(parsed, []), TypeError);
   const looksLike = JSON.parse('{"text":"1 or 1=1","params":[]}');
@@ -119,7 +119,7 @@ test('values of every type come back as they went', async () => {
   assert.deepEqual(named.rows, [{ id: '2' }]);
 });
 
-test('what has no meaning in SQL is a TypeError that names the place, and nothing is sent', async () => {
+test('a value without a meaning in SQL is a TypeError that names the place, and nothing is sent', async () => {
   const before = front.seen.length;
   const refused: readonly (readonly [unknown, RegExp])[] = [
     [new Date(), /parameter 1 is a Date/],
@@ -139,7 +139,7 @@ test('what has no meaning in SQL is a TypeError that names the place, and nothin
   assert.equal(front.seen.length, before);
 });
 
-test('an option that there is not is a TypeError that names it, and nothing is sent', async () => {
+test('an unknown option is a TypeError that names it, and nothing is sent', async () => {
   const before = front.seen.length;
   const misspelt = { readonly: true } as object;
   const named = { name: 'TypeError', message: /^"readonly" is no option.*; there are .*readOnly/ };
@@ -153,7 +153,7 @@ test('an option that there is not is a TypeError that names it, and nothing is s
   assert.equal(front.seen.length, before);
 });
 
-test('BIGINT is text, or a BigInt where that is asked for; rows are objects or arrays', async () => {
+test('BIGINT is text, or a BigInt by option; rows are objects or arrays', async () => {
   const text = 'select id, balance from account where id > ?';
   const asBigInt = await db.query<{ id: bigint }>(text, [2], { bigint: 'bigint' });
   assert.deepEqual(asBigInt.rows, [{ id: 9007199254740993n, balance: '12.5000' }]);
@@ -180,7 +180,7 @@ test('two columns of one name are no object: nothing is lost in silence', async 
   ]);
 });
 
-test('a write says what it changed', async () => {
+test('a write reports its changes', async () => {
   const made = await db.query`insert into made (n) values (${1}), (${2})`;
   assert.deepEqual(
     [made.affectedRows, made.insertId, made.warnings, made.rows, made.columns],
@@ -200,7 +200,7 @@ test('a CALL has all its results; its first rows are the result', async () => {
   );
 });
 
-test('max_rows, read_only and JSON as text are asked of the gateway', async () => {
+test('max_rows, read_only and JSON as text are sent to the gateway', async () => {
   const cut = await db.query('select id from account', [], { maxRows: 1 });
   assert.deepEqual([cut.rowCount, cut.truncated], [1, true]);
   const refused = await failureOf(db.with({ readOnly: true }).query`delete from account`);
@@ -248,7 +248,7 @@ test("an error has every field of MySQL's, of the gateway's, and none of the req
   assert.deepEqual([stranger.code, stranger.status], ['UNAUTHORIZED', 401]);
 });
 
-test('neither a URL nor a token is repeated in what is thrown', () => {
+test('errors contain neither the URL nor the token', () => {
   const wrong = [
     { url: 'http://user:secret@host/' },
     { url: 'secret' },
@@ -265,7 +265,7 @@ test('neither a URL nor a token is repeated in what is thrown', () => {
   }
 });
 
-test('a gateway may stand behind a path, and under a fetch of the caller', async () => {
+test('a gateway may be behind a path, and under a fetch of the caller', async () => {
   const asked: string[] = [];
   const there = connect({
     url: 'https://host.example/behind/',
@@ -316,7 +316,7 @@ test('one row, alone or in a transaction', async () => {
   assert.equal((await failureOf(none)).code, 'NO_ROW');
 });
 
-test('names, lists and rows of values are what MySQL takes', async () => {
+test('MySQL takes names, lists and rows of values', async () => {
   const rows = [
     [801, 81],
     [802, 82],
@@ -332,7 +332,7 @@ test('names, lists and rows of values are what MySQL takes', async () => {
   assert.equal(deleted.affectedRows, 3);
 });
 
-test('the package is imported by its name, in a process of its own', async () => {
+test('the package is imported by its name, in a separate process', async () => {
   const program = `
     import { connect } from 'dbhttpd/client';
     const db = connect({ url: process.env.GATEWAY, token: process.env.TOKEN });

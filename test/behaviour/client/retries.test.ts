@@ -67,7 +67,7 @@ const busy = (retryAfter = '0') =>
 const insert = (n: number, options = {}) =>
   db.query('insert into made (n) values (?)', [n], options);
 
-test('a full queue: the request waits as long as the gateway says, and is executed once', async () => {
+test('after a full queue the request waits as long as the gateway demands, and is executed once', async () => {
   await occupy(gateway, proxy);
   const waits = gateway.dbPost({ SQL: 'select 1' });
   await waiting(gateway, 1);
@@ -106,7 +106,7 @@ test('a Retry-After beyond the bound of time is not waited for; retry: false wai
   assert.equal(await madeTimes(3), 0);
 });
 
-test('nothing else is sent again without a key, and its outcome is reported', async () => {
+test('no other request is sent again without a key, and its outcome is reported', async () => {
   const cases: readonly (readonly [Deed, string, number | null, string])[] = [
     // A proxy's own 503 does not show whether the gateway got the request.
     [
@@ -156,7 +156,7 @@ test('nothing else is sent again without a key, and its outcome is reported', as
 const isCut = /^The reply of http:\/\/127\.0\.0\.1:\d+ was cut before its end \(.+\)\. /;
 const isGone = /^http:\/\/127\.0\.0\.1:\d+ sent no reply \(.+\)\. /;
 
-test('a reply that is lost or cut: unknown for a write, failed for what was to read only', async () => {
+test('a reply that is lost or cut: unknown for a write, failed for a read', async () => {
   for (const [deed, code, status] of [
     [{ kind: 'drop', when: 'asked' }, 'FETCH_FAILED', null],
     [{ kind: 'cut', afterBytes: 20 }, 'REPLY_CUT', 200],
@@ -241,7 +241,7 @@ const undone: readonly Deed[] = [
   refusing(503, { code: 'ER_OPTION_PREVENTS_STATEMENT', outcome: 'rolled_back', retryable: true }),
 ];
 
-test('with a key whatever became of a query or a batch it is sent again: the same bytes, the same key', async () => {
+test('with a key a query or a batch is sent again after any ending: the same bytes, the same key', async () => {
   for (const [path, ask, done] of [
     ['/v1/query', insert, found],
     ['/v1/batch', insertAll, foundBatch],
@@ -277,7 +277,7 @@ test('without a key none of that is sent again, a batch as little as a query', a
   assert.equal(await madeTimes(60), 1);
 });
 
-test('with a key what is final is final', async () => {
+test('with a key, final errors are final', async () => {
   const final: readonly Deed[] = [
     refusing(400, { code: 'IDEMPOTENCY_OFF', outcome: 'not_executed' }),
     refusing(401, { code: 'UNAUTHORIZED', outcome: 'not_executed' }),
@@ -326,7 +326,7 @@ test('a killed request does not come back, even with a key, whether it ran or wa
   assert.equal(await madeTimes(13), 0);
 });
 
-test('with a key there are bounds too, and its error says with which key to ask again', async () => {
+test('with a key the limits hold too, and the error has the key for a later attempt', async () => {
   const lost: Deed = { kind: 'reset' };
   front.next(lost, lost, lost);
   const error = await failureOf(insertAll(6, { idempotencyKey: true }));
@@ -407,7 +407,7 @@ test('rows that were not kept for a repetition are reported as missing', async (
   assert.deepEqual([batch.rowsOmitted, batch.results[0].rows], [true, []]);
 });
 
-test('what an earlier attempt may have done is not forgotten when the next is refused', async () => {
+test('if a later attempt is refused, the outcome of an earlier one remains unknown', async () => {
   front.next({ kind: 'drop', when: 'asked' }, busy(), busy());
   const error = await failureOf(insert(7, { idempotencyKey: 'k7' }));
   // This gateway knows no keys: it has refused the first one. The client cannot know.
@@ -430,7 +430,7 @@ test('what an earlier attempt may have done is not forgotten when the next is re
   assert.equal(sentTimes(), 6);
 });
 
-test('an abort ends the request at once, and says what is known', async () => {
+test('an abort ends the request at once, and reports the known outcome', async () => {
   const reason = new Error('the user went away');
   const before = await failureOf(insert(8, { signal: AbortSignal.abort(reason) }));
   assert.deepEqual(

@@ -91,13 +91,13 @@ test('an error in the last line is thrown behind the rows that came before it', 
   assert.ok(rows.length > 0 && rows.length < 900);
 });
 
-test('what has failed before its first row fails as a query does', async () => {
+test('a statement that fails before its first row fails as a query does', async () => {
   const { rows, end } = await readAll(db.stream`select * from nope`);
   assert.ok(end instanceof DbhttpdError);
   assert.deepEqual([rows, end.code, end.status], [[], 'ER_NO_SUCH_TABLE', 422]);
 });
 
-test('what is not sent in lines is refused, and comes whole where that could not be known', async () => {
+test('a result without columns is refused, and comes completely if that could not be known', async () => {
   for (const text of ['call two()', 'do 1']) {
     const { end } = await readAll(db.stream(text, []));
     assert.ok(end instanceof DbhttpdError);
@@ -131,7 +131,7 @@ test('leaving the loop, or aborting, ends the statement', async () => {
   await eventually('the statement has ended', async () => (await busy()) === 0);
 });
 
-test('memory stays flat however many rows there are', async () => {
+test('memory remains flat for any number of rows', async () => {
   const direct = connect({ url: gateway.url, readOnly: true });
   let baseline = 0;
   let most = 0;

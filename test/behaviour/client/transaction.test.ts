@@ -59,7 +59,7 @@ function refusing(status: number, told: object): Deed {
 const busy = refusing(503, { code: 'DEADLINE_WAITING', outcome: 'not_executed', retryable: true });
 const ended = refusing(409, { code: 'TRANSACTION_ENDED', outcome: 'not_executed' });
 
-test('what the function has done is committed when it returns, and its value is the result', async () => {
+test('the work of the function is committed when it returns, and its value is the result', async () => {
   const value = await db.transaction(async (tx) => {
     const { insertId } = await insert(tx, 1);
     await tx.query('insert into notes (who) values (:who)', { who: 2 });
@@ -77,7 +77,7 @@ test('what the function has done is committed when it returns, and its value is 
   assert.deepEqual(sent(), ['begin', 'query', 'query', 'query', 'query', 'commit']);
 });
 
-test('what the function throws is thrown again, and nothing of it stays', async () => {
+test('an error of the function is thrown again, and nothing of its work remains', async () => {
   const own = new Error('of the caller');
   const failing = (options: TransactionOptions, ...deeds: readonly Deed[]) =>
     db.transaction(async (tx) => {
@@ -143,7 +143,7 @@ test('statements run in the order of their calls, even those that are not awaite
   );
 });
 
-test('isolation, read_only and section are as asked for', async () => {
+test('isolation, read_only and section are those of the options', async () => {
   const count = async (tx: Transaction) => (await tx.query`select who from notes`).rowCount;
   for (const [isolation, sees] of [
     ['repeatable read', 0],
@@ -168,7 +168,7 @@ test('isolation, read_only and section are as asked for', async () => {
   assert.deepEqual(await written(), [5]);
 });
 
-test('an option that a transaction cannot keep is a TypeError, and what it would guard is not run', async () => {
+test('an option that a transaction cannot honour is a TypeError, and the statement does not run', async () => {
   const isTypeError = (error: unknown) => error instanceof TypeError;
   for (const options of [{ dryRun: true }, { idempotencyKey: true }, { maxAffected: 1 }] as const) {
     const work = (tx: Transaction) => insert(tx, 1);
@@ -246,7 +246,7 @@ test('one that lay idle for too long is not committed', async () => {
   assert.deepEqual(await written(), []);
 });
 
-test('a COMMIT whose reply is lost on its way is asked for again, and known', async () => {
+test('if the reply to COMMIT is lost, the client asks again, and learns the outcome', async () => {
   const lost: readonly Deed[] = [
     { kind: 'drop', when: 'asked' },
     { kind: 'cut', afterBytes: 5 },
@@ -263,7 +263,7 @@ test('a COMMIT whose reply is lost on its way is asked for again, and known', as
   assert.deepEqual(sent(), [...once, ...once, ...once]);
 });
 
-test('a COMMIT that outlives its deadline is asked for until it is known', async () => {
+test('if COMMIT outlives its deadline, the client asks until it knows the outcome', async () => {
   const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   // Long enough for everything before COMMIT, even on a busy machine.
   const options = { timeoutMs: 3000, retry: { attempts: 20 } };
@@ -276,7 +276,7 @@ test('a COMMIT that outlives its deadline is asked for until it is known', async
   assert.deepEqual(await written(), [1]);
 });
 
-test('a COMMIT that the gateway has lost is unknown, and is not asked for again', async () => {
+test('a COMMIT that the gateway has lost is unknown, and the client does not ask again', async () => {
   proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
   const error = await failureOf(db.transaction((tx) => insert(tx, 1)));
   assert.deepEqual(

@@ -48,7 +48,7 @@ test('serves the page and each file that it names, without token', async () => {
   assert.ok(seen.has('/console/uplot.js') && seen.size > 20, [...seen].join(' '));
 });
 
-test('lets the page load and ask only its own origin, and no page frame or keep it', async () => {
+test('lets the page load from and send to its own origin only, and lets no page frame or store it', async () => {
   for (const path of ['/console', '/console/main.js']) {
     const { headers } = await gateway.get(path);
     assert.equal(
@@ -110,7 +110,7 @@ test('refuses whatever else another site may try', async () => {
   assert.equal(foreign.status, 421);
 });
 
-test('serves its own files alone', async () => {
+test('serves only its own files', async () => {
   for (const path of [
     '/console/../package.json',
     '/console/tsconfig.json',

@@ -224,7 +224,7 @@ async function latestMoment(page: Page): Promise<string> {
 type Told = { readonly statements: readonly { digest: string; history: History | null }[] };
 type History = { readonly count: readonly number[] };
 
-test('names the statement that has become slow, what it took before, and since when', async () => {
+test('names the statement that has become slow, its earlier time, and since when', async () => {
   const hasPast = async () => {
     const { statements } = (await slowing.get('/v1/statements')).json<Told>();
     const counts = statements.find(({ digest }) => digest === orders)?.history?.count ?? [];
@@ -249,7 +249,7 @@ test('names the statement that has become slow, what it took before, and since w
   });
 });
 
-test('says that the pool is too small, and not that the database is slow', async () => {
+test('reports that the pool is too small, and not that the database is slow', async () => {
   const { history } = (await narrow.get('/v1/stats')).json<{ history: { at: number[] } }>();
   assert.ok(history.at.length > 0);
   const faultAt = Date.now();

@@ -39,7 +39,7 @@ const isReady = (page: Page) =>
     .getByText(/^Ready/)
     .waitFor();
 
-test('asks for the token, and keeps it for the life of its tab', async () => {
+test('requests the token, and keeps it for the life of its tab', async () => {
   await withConsole(async (page) => {
     await page.getByText('This instance needs a token.').waitFor();
     assert.equal(await page.locator(':focus').getAttribute('id'), 'token-field');
@@ -64,7 +64,7 @@ test('asks for the token, and keeps it for the life of its tab', async () => {
   });
 });
 
-test('shows the instance as it is, and runs a statement on it', async () => {
+test('shows the real instance, and runs a statement on it', async () => {
   await withConsole(async (page) => {
     await giveToken(page, token);
     await isReady(page);
@@ -118,7 +118,7 @@ test('ends one request, and no other', async () => {
   }
 });
 
-test('goes on while a worker hangs, and says which', async () => {
+test('goes on while a worker hangs, and names the worker', async () => {
   await withConsole(async (page) => {
     await giveToken(page, token);
     await isReady(page);

@@ -41,7 +41,7 @@ const isShown = (page: Page, id: string) => page.locator(`#${id}[data-state="sho
 const parts = ['charts', 'running', 'statements', 'workers', 'backends', 'errors'];
 const allShown = (page: Page) => Promise.all(parts.map((id) => isShown(page, id)));
 
-test('shows the state first, then charts, what runs, statements, workers, backends and errors', async () => {
+test('shows the state first, then charts, running requests, statements, workers, backends and errors', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     await allShown(page);
     assert.match((await page.textContent('#verdict')) ?? '', /^Ready, \d things to look at$/);
@@ -161,7 +161,7 @@ test('ends a request only after it was confirmed, by click and by key', async ()
   });
 });
 
-test('keeps focus on a row while what it says changes', async () => {
+test('keeps focus on a row while its content changes', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     const button = page.getByRole('button', { name: 'Kill request 1 select' });
     await button.focus();
@@ -210,7 +210,7 @@ test('takes whatever strangers have written for text, on a phone too', async () 
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`has no barrier for people who cannot see it as it is meant, in ${colorScheme}`, async () => {
+  test(`has no accessibility barrier in ${colorScheme}`, async () => {
     const rules = colorScheme === 'light' ? 'all' : 'colours';
     const look = async (page: Page) => {
       await allShown(page);
@@ -241,7 +241,7 @@ test('is dark or light as the system is, or as the reader chooses, and remembers
   await withConsole(makeUpAnswers(), look, { colorScheme: 'dark' });
 });
 
-test('says of each part that there is nothing, where there is nothing', async () => {
+test('shows for each empty part that it is empty', async () => {
   const { stats } = makeUpAnswers();
   const empty: ConsoleAnswers = {
     stats: {
@@ -275,7 +275,7 @@ test('leaves the parts that are answered alone when one is not', async () => {
   });
 });
 
-test('asks again when no answer comes, one question at a time, and says of when what it shows is', async () => {
+test('asks again if no answer comes, one request at a time, and shows the age of its data', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     await allShown(page);
     let asked = 0;
@@ -303,7 +303,7 @@ test('asks again when no answer comes, one question at a time, and says of when 
   });
 });
 
-test('asks nothing while it is paused', async () => {
+test('sends nothing while it is paused', async () => {
   const look = async (page: Page) => {
     await allShown(page);
     await page.keyboard.press('p');

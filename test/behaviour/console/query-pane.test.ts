@@ -81,7 +81,7 @@ test('shows values as they are: exact, NULL apart from text, binary as bytes', a
   });
 });
 
-test('shows a hundred thousand rows with a page that stays small', async () => {
+test('shows a hundred thousand rows with a page that remains small', async () => {
   await withConsole(async (page) => {
     await page.selectOption('#query-rows', '100000');
     await run(
@@ -115,7 +115,7 @@ test('shows a hundred thousand rows with a page that stays small', async () => {
   });
 });
 
-test('says what a write did, and refuses it while read only is on', async () => {
+test('reports the effect of a write, and refuses writes while read only is on', async () => {
   await withConsole(async (page) => {
     await run(page, `insert into ${database.name}.note (text) values ('a'), ('b')`);
     await said(page, /status 403/);
@@ -190,7 +190,7 @@ test('ends a statement that takes long', async () => {
   });
 });
 
-test('keeps statements only if the reader asks for it', async () => {
+test('keeps statements only if the reader chooses it', async () => {
   await withConsole(async (page) => {
     const kept = () => page.evaluate("localStorage.getItem('dbhttpd.history')");
     await run(page, 'select 1');

@@ -272,27 +272,23 @@ test('a server without TLS is reported as such', async () => {
   }
 });
 
-test(
-  'a server that does not answer is told as such, and takes no longer than a second to be told',
-  options,
-  async () => {
-    proxy.partition();
-    proxy.cutAll();
-    let longestMs = 0;
-    await eventually('silent', async () => {
-      const from = performance.now();
-      const ready = await numbered.get('/readyz');
-      longestMs = Math.max(longestMs, performance.now() - from);
-      assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_SILENT', errno: null });
-      return true;
-    });
-    // Four times the promise: what the machine adds is not the gateway's.
-    assert.ok(longestMs < 4000, `${longestMs} ms`);
-  },
-);
+test('a server that does not answer is reported within a second', options, async () => {
+  proxy.partition();
+  proxy.cutAll();
+  let longestMs = 0;
+  await eventually('silent', async () => {
+    const from = performance.now();
+    const ready = await numbered.get('/readyz');
+    longestMs = Math.max(longestMs, performance.now() - from);
+    assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_SILENT', errno: null });
+    return true;
+  });
+  // Four times the promise: what the machine adds is not the gateway's.
+  assert.ok(longestMs < 4000, `${longestMs} ms`);
+});
 
 test(
-  'an account at its limit: the probe asks on a session of the pool, and --check counts it',
+  'an account at its limit: the probe uses a session of the pool, and --check counts it',
   options,
   async () => {
     await database.query("create user few identified by 'pw' with max_user_connections 2");

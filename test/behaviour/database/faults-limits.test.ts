@@ -67,7 +67,7 @@ async function whileFull(act: (release: () => void) => Promise<void>): Promise<v
   }
 }
 
-test('too many connections: what there is serves, and the pool grows when it may', options, () =>
+test('too many connections: the existing ones serve, and the pool grows when it may', options, () =>
   whileFull(async (release) => {
     assert.deepEqual(
       (await slowly(6)).map(({ status }: Reply) => status),
@@ -106,7 +106,7 @@ async function whileReadOnly(act: () => Promise<void>): Promise<void> {
 }
 
 test(
-  'a read-only server refuses a write with its own error and serves reads',
+  'a refused write has the error of the read-only server, and reads are served',
   options,
   async () => {
     await whileReadOnly(async () => {
@@ -140,7 +140,7 @@ test('a server that becomes read-only before the COMMIT of a batch', options, as
 });
 
 test(
-  "a statement over max_allowed_packet gets MySQL's error, and the pool stays whole",
+  "a statement over max_allowed_packet gets MySQL's error, and the pool remains whole",
   options,
   async () => {
     // All are open before anything is refused: the gateway itself may want another one meanwhile.

@@ -174,7 +174,7 @@ describe('frozen', options, () => {
     // Requests on a connection, requests that waited for one, and requests after them, which find the database away.
     freezeUnder(20, (told) => told(/^504 DEADLINE_RUNNING/) >= pool && told(/^503/) >= 40));
 
-  test('a connection to a frozen server is given up after ten seconds; what waits for it is answered by its deadline', async () => {
+  test('a connection to a frozen server is given up after ten seconds; requests that wait for it are answered by their deadlines', async () => {
     const failed = () => readMetric(frozen, 'dbhttpd_connects_total', { result: 'failed' });
     const failedBefore = await failed();
     let givenUpMs = 0;
@@ -188,7 +188,7 @@ describe('frozen', options, () => {
 });
 
 test(
-  'down at start: the gateway starts, refuses at once, and serves as soon as the database is there',
+  'down at the start: the gateway starts, rejects at once, and serves as soon as the database is up',
   options,
   async () => {
     await database.halt();

@@ -88,7 +88,7 @@ test('without requests it is tried less and less often, and a request after its 
   await eventually('it serves', serves, soon);
 });
 
-test('connections that are cut while the database stays are a warning that counts those with a statement on them', async () => {
+test('if connections are cut while the database remains, a warning counts those with a statement on them', async () => {
   const gate = await closeGate(database);
   try {
     const running = gateway.dbPost({ SQL: `select ${gate.zero}` });
@@ -106,7 +106,7 @@ test('connections that are cut while the database stays are a warning that count
   assert.match(line, / warn .*connections to the database were lost count=5 in_use=1 /);
 });
 
-test('a readiness probe that finds the database back wakes all who wait for it', async () => {
+test('a readiness probe that finds the database back wakes all waiting requests', async () => {
   goAway();
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 503);
   await eventually('both wait for longer than a second', () => attempts() >= 12);

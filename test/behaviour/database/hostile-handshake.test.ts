@@ -124,7 +124,7 @@ function mutated(bytes: Buffer): fc.Arbitrary<Buffer> {
   });
 }
 
-test('whatever it sends in the place of a greeting or an answer ends its own connection alone', async () => {
+test('any bytes in the place of a greeting or an answer end only their own connection', async () => {
   const answers = [
     okPacket(),
     Buffer.from('\u00fecaching_sha2_password\0scramblescramblescra\0', 'latin1'),
@@ -212,7 +212,7 @@ for (const plugin of ['caching_sha2_password', 'sha256_password']) {
   });
 }
 
-test('a login that the server remembers needs no key, and the connection says so', async () => {
+test('a login that the server remembers needs no key, and the connection reports it', async () => {
   const change = `\u00fecaching_sha2_password\0${'s'.repeat(20)}\0`;
   server.behave({
     plugin: 'caching_sha2_password',
@@ -228,7 +228,7 @@ test('a login that the server remembers needs no key, and the connection says so
   assert.equal(wasRemembered, false);
 });
 
-test('the password is never sent as it is', async () => {
+test('the password is never sent in clear text', async () => {
   const came: Buffer[] = [];
   server.behave({
     plugin: 'mysql_clear_password',

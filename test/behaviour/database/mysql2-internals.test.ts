@@ -20,7 +20,7 @@ test('mysql2 is the version whose internals are known', () => {
   assert.equal(version, pinnedVersion);
 });
 
-test('after the handshake the socket, the thread id and what was negotiated are where they were', async () => {
+test('after the handshake the socket, the thread id and the negotiated values are in their known places', async () => {
   const { host, port, user, password, name } = database;
   const connection = mysql.createConnection({
     host,

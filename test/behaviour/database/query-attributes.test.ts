@@ -112,7 +112,7 @@ for (const [who, kind] of [
   ['a MariaDB, whatever its bit says', 'mariadb'],
   ['a MariaDB that calls itself 5.5.5', 'old'],
 ] as const) {
-  test(`${who}, is not asked for them, and sees statements as ever`, async () => {
+  test(`${who}, gets no request for them, and sees statements as ever`, async () => {
     const { server, ask } = use(kind);
     await ask({ SQL: 'select 21' }, traced);
     assert.equal(sent(server, 'select 21').toString(), '\x03select 21');
@@ -126,7 +126,7 @@ for (const [tls, kind] of [
   ['', 'plain'],
   ['over TLS, ', 'encrypted'],
 ] as const) {
-  test(`${tls}a MySQL that offers them is asked, and gets a trace if there is one`, async () => {
+  test(`${tls}a MySQL that offers them gets the request, and a trace if there is one`, async () => {
     const { server, ask } = use(kind);
     await ask({ SQL: 'select 22' }, traced);
     await ask({ SQL: 'select 23' });
@@ -144,7 +144,7 @@ for (const [tls, kind] of [
   });
 }
 
-test('the limit of a command counts what stands before the statement, and no trace makes one too long', async () => {
+test('the limit of a command counts the bytes before the statement, and no trace makes a command too long', async () => {
   const { server, ask, askBatch } = use('small');
   const statement = (length: number) =>
     `select '${length}${'x'.repeat(length - 9 - String(length).length)}'`;

@@ -36,7 +36,7 @@ describe('one session, which the server closes when it lies idle for a second', 
   const askSingle = async () =>
     Number(cellOf(await single.dbPost({ SQL: 'select connection_id()' })));
 
-  test('wait_timeout passed: the next request works, and none is ever a 502', async () => {
+  test('after wait_timeout the next request works, and none is ever a 502', async () => {
     const processlist = await openProcesslist(database);
     for (const hearsOfIt of [true, false]) {
       const id = await askSingle();
@@ -123,7 +123,7 @@ test('a handshake that takes its time is waited for within the deadline', async 
   assert.equal(cellOf(await asked), 5);
 });
 
-test('what waits for a connection is bounded while none can be opened', async () => {
+test('the number of waiting requests is bounded while no connection can be opened', async () => {
   proxy.partition();
   proxy.cutAll();
   const crowd = 30;
@@ -139,7 +139,7 @@ test('what waits for a connection is bounded while none can be opened', async ()
   await Promise.all(asked);
 });
 
-test('no connection stays behind when the gateway stops', async () => {
+test('no connection is left when the gateway stops', async () => {
   const account = { user: 'stopping', password: 'pw' };
   await database.query(
     `create user stopping identified by 'pw'; grant all on ${database.name}.* to stopping`,

@@ -74,7 +74,7 @@ test('a file that holds no key is a fault of the configuration: 78', async (t) =
   assert.match(useless.readLog(), /server_public_key: .* does nothing with `tls`/);
 });
 
-test('a process that holds the port of MySQL gets no password, and log and --check say what to set', async (t) => {
+test('a process that holds the port of MySQL gets no password, and log and --check name the key to set', async (t) => {
   const came = askByCachingSha2(() => [Buffer.from([1, 4])]);
   const daemon = daemonFor(t, accountOf(fake));
   assert.equal((await daemon.start()).status, 0);

@@ -54,7 +54,7 @@ const inTheMiddle: readonly (readonly [sql: string, results: number, failed: num
   ['do 1; call fails()', 2, 1],
 ];
 
-test('gives the results before an error, and says which statement failed', async (t) => {
+test('gives the results before an error, and reports which statement failed', async (t) => {
   for (const [sql, results, failed] of inTheMiddle) {
     await t.test(sql, async () => {
       const { document } = await ask(sql);
@@ -84,7 +84,7 @@ test('drops an incomplete result while nothing has left', async () => {
   assert.equal(after.document.STATEMENT, 1);
 });
 
-test('closes the arrays and tells the error once rows have left', async () => {
+test('closes the arrays and reports the error if rows have left already', async () => {
   const { reply, document } = await ask(failing(9000));
   assert.equal(reply.headers['transfer-encoding'], 'chunked');
   assert.ok(document.RESULT !== undefined && 'ROWS' in document.RESULT);
@@ -100,7 +100,7 @@ test('closes the arrays and tells the error once rows have left', async () => {
   assert.deepEqual([many.document.OUTCOME, many.document.STATEMENT], ['partial', 1]);
 });
 
-test('tells an error between results when the results before it have left', async () => {
+test('reports an error between results if the results before it have left already', async () => {
   const { document } = await ask('select * from numbers; select * from nope');
   assert.ok(Array.isArray(document.RESULT));
   assert.equal(document.RESULT.length, 1);

@@ -117,7 +117,7 @@ test('gives the same bytes held back and streamed', async (t) => {
   }
 });
 
-test('says Content-Length up to the buffer, to the byte, and streams one byte beyond', async () => {
+test('sends Content-Length up to the size of the buffer, and streams from the next byte on', async () => {
   for (const [buffer, limit] of [
     ['1KiB', 1024],
     ['64KiB', 65536],

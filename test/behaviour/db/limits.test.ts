@@ -49,14 +49,14 @@ async function rows(SQL: string) {
   return { document, results, counts: results.map((result) => result.ROWS?.length) };
 }
 
-test('cuts a result after max_rows rows, and says so at its end', async () => {
+test('cuts a result after max_rows rows, and reports it at the end', async () => {
   const { document, results } = await rows('select n from numbers order by n');
   assert.deepEqual(results[0]?.ROWS, [[0], [1], [2]]);
   assert.equal(document.TRUNCATED, true);
   assert.deepEqual(Object.keys(document), ['RESULT', 'SERVER', 'TRUNCATED']);
 });
 
-test('says nothing where nothing was cut', async () => {
+test('reports nothing if nothing was cut', async () => {
   for (const [sql, count] of [
     ['select n from numbers limit 3', 3],
     ['select n from numbers limit 2', 2],
@@ -68,7 +68,7 @@ test('says nothing where nothing was cut', async () => {
   }
 });
 
-test('cuts each of several results on its own', async () => {
+test('cuts each of several results separately', async () => {
   const { document, counts, results } = await rows(
     'select n from numbers; do 1; select 1; select n from numbers limit 4',
   );
@@ -118,7 +118,7 @@ test('resets a result that turns out too large after rows have left', async () =
   client.socket.destroy();
 });
 
-test('stops what was too large, and goes on serving', async () => {
+test('stops a result that is too large, and continues to serve', async () => {
   const slow = "select n, repeat('x', 5000), sleep(if(n < 20, 0, 0.05)) as slowly from numbers";
   for (let round = 0; round < 10; round += 1) {
     assert.equal((await refuse(slow)).status, 422);

@@ -80,7 +80,7 @@ for (const [name, request] of Object.entries({ node02, yajl, netHttp, fopen, bar
   });
 }
 
-test('closes after every kind of reply of /db, and says so', async () => {
+test('closes after every kind of reply of /db, and announces it', async () => {
   for (const target of [
     `/db?${here}`,
     `/db/?${here}`,
@@ -100,7 +100,7 @@ test('closes after every kind of reply of /db, and says so', async () => {
   }
 });
 
-test('keeps the connection of a client that asks for it by name, except after replies without length', async () => {
+test('keeps the connection of a client that requests it by name, except after replies without length', async () => {
   for (const version of ['1.0', '1.1']) {
     const client = await openRaw(old.port, { timeoutMs: 10_000 });
     const get = (target: string) =>
@@ -120,7 +120,7 @@ test('keeps the connection of a client that asks for it by name, except after re
   }
 });
 
-test('resets a long reply that fails: its end is never taken for whole', async () => {
+test('resets a long reply that fails, so that its end never looks complete', async () => {
   const cut = rowsOf(1000);
   const rule = proxy.on(
     (statement) => statement.includes('1000'),
@@ -198,7 +198,7 @@ test('reads requests of both forms behind each other, and bodies to their end', 
   client.close();
 });
 
-test("refuses what DBSlayer's parser refused too, and limits what it reads", async () => {
+test('refuses what the parser of DBSlayer refused too, and limits what it reads', async () => {
   const head = `GET /db?${here} HTTP/1.0`;
   for (const [bytes, status] of [
     [` ${head}\n\n`, 400],
@@ -261,7 +261,7 @@ test('takes tabs and line ends inside the strings of a URL', async () => {
   }
 });
 
-test('takes a POST whose URL holds the object, whatever its body is', async () => {
+test('takes a POST whose URL holds the object, whatever its body contains', async () => {
   for (const [headers, body] of [
     ['', ''],
     ['Content-Length: 0\r\n', ''],

@@ -142,7 +142,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { what, sql, success, outcome, left } of cases) {
-  test(`${what}: ${success ? 'all undone' : 'what is committed stands'}`, async () => {
+  test(`${what}: ${success ? 'all undone' : 'committed statements remain'}`, async () => {
     const document: Document = documentOf(
       await gateway.dbPost({ SQL: sql, ROLLBACK_ON_ERROR: true }),
     );
@@ -203,7 +203,7 @@ const requests = [
   `begin; ${insert(1)}; ${insert(1)}`,
 ];
 
-test('says that all is undone exactly when it is', async (t) => {
+test('reports a complete rollback exactly when it is one', async (t) => {
   for (const SQL of requests) {
     await t.test(SQL, async () => {
       await database.query('delete from written');

@@ -26,7 +26,7 @@ const { gateway, database } = useGateway(
     },
   },
 );
-test('answers with the same bytes with WebAssembly and without, and says when it is without', async () => {
+test('answers with the same bytes with WebAssembly and without, and logs that it is missing', async () => {
   for (const SQL of ['select * from many order by n limit 5', 'select * from many order by n']) {
     const [many, single] = await Promise.all([gateway, jitless].map(({ db }) => db({ SQL })));
     assert.equal(many?.status, 200);

@@ -40,7 +40,7 @@ const code = ({ body }: { body: Record<string, unknown> }) =>
 
 const namesTheKey = /set drivers = planetscale and a token/;
 
-test('the paths are there with drivers = planetscale alone, and want POST', async () => {
+test('the paths exist only with drivers = planetscale, and take POST', async () => {
   const plain = await startGateway({
     database,
     settings: { token: driverSettings.token, workers: 1 },

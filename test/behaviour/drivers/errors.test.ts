@@ -109,7 +109,7 @@ test("errors of MySQL's have its text, its numbers, Vitess's code and status 200
   }
 });
 
-test("Prisma's adapter tells them apart as it does PlanetScale's", async () => {
+test("Prisma's adapter distinguishes them as it does with PlanetScale", async () => {
   for (const [sql, , errno, , kind] of cases) {
     const told = await kindOf(sql);
     assert.deepEqual([told.kind, told.originalCode], [kind, String(errno)], sql);
@@ -122,7 +122,7 @@ test("Prisma's adapter tells them apart as it does PlanetScale's", async () => {
   });
 });
 
-test('a wrong token is a 401 that asks for Basic, and an authentication that failed', async () => {
+test('a wrong token is a 401 that demands Basic, and a failed authentication', async () => {
   const url = driverUrl(gateway, 'wrong');
   assert.equal((await kindOf('select 1', url)).kind, 'AuthenticationFailed');
   const error = await driverError(connect({ url }).execute('select 1'));
@@ -144,7 +144,7 @@ test('a lost connection is reported with its outcome, and the next statement fin
   assert.equal((await driver.execute('insert into lost values (3)')).rowsAffected, 1);
 });
 
-test('a statement that takes too long is ended, and tells so', async () => {
+test('a statement that takes too long is ended, and reports it', async () => {
   const error = await driverError(createDriver(gateway).execute('select sleep(60)'));
   assert.deepEqual([error.status, error.body.code], [504, 'DEADLINE_RUNNING']);
   assert.match(error.message, / \(errno 3024\) \(sqlstate HY000\)$/);
@@ -162,7 +162,7 @@ test('an error behind rows that have left still is an error', async () => {
   assert.match((body.error as { message: string }).message, /\(errno 1242\) \(sqlstate 21000\)$/);
 });
 
-test('what is more than max_rows is an error: a part must not be taken for the whole', async () => {
+test('a result beyond max_rows is an error, because a part must not pass for the whole', async () => {
   const sql = 'select a.n from (select 1 as n union all select 2 union all select 3) a';
   const product = `${sql}${Array.from({ length: 6 }, (_, at) => `, (select 1 union all select 2 union all select 3) a${at}`).join('')}`;
   const error = await driverError(createDriver(gateway).execute(product));

@@ -109,7 +109,7 @@ const modes = [
 ];
 
 for (const mode of modes) {
-  test(`a value stays a value where the server's sql_mode is '${mode}'`, async (t) => {
+  test(`a value remains a value if the server's sql_mode is '${mode}'`, async (t) => {
     if (!ownServerOnly(t)) return;
     await database.query(`set global sql_mode = '${mode}'`);
     await endSessions();
@@ -126,7 +126,7 @@ test('and where init_connect sets another mode and character set', async (t) => 
   await withstands(gateway);
 });
 
-test("and where the operator's statements set them in a way that no text tells", async (t) => {
+test("and if the operator's statements set them in a way that no text shows", async (t) => {
   if (!ownServerOnly(t)) return;
   const init_sql = "set names gbk; set sql_mode = concat('ANSI_QUOTES,NO_BACK', 'SLASH_ESCAPES')";
   const other = await startGateway({ database, settings: { ...settings, init_sql } });
@@ -137,7 +137,7 @@ test("and where the operator's statements set them in a way that no text tells",
   }
 });
 
-test('the other modes, and a collation that the operator has chosen, stay what they are', async (t) => {
+test('the other modes, and a collation that the operator has chosen, remain unchanged', async (t) => {
   if (!ownServerOnly(t)) return;
   await database.query(
     "set global sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_ZERO_DATE'",

@@ -41,7 +41,7 @@ const written = async () => {
 
 const connect = (): Connection => createDriver(gateway).connection();
 
-test('the driver commits what its function has done, and undoes it when that throws', async () => {
+test('the driver commits the work of its function, and undoes it if the function throws', async () => {
   const client = createDriver(gateway);
   const made = await client.transaction(async (tx) => {
     const { insertId } = await tx.execute('insert into notes (who) values (?)', [1]);
@@ -102,7 +102,7 @@ test('an error of a statement leaves the transaction open, and values are safe i
   assert.deepEqual(await written(), [1]);
 });
 
-test('what would end it is refused; what has ended it fails everything up to ROLLBACK', async () => {
+test('a statement that would end it is refused; after its end everything fails up to ROLLBACK', async () => {
   const connection = connect();
   await connection.execute('BEGIN');
   await connection.execute('insert into notes (who) values (1)');
@@ -178,7 +178,7 @@ test('Kysely: a transaction with an isolation level', async () => {
   assert.deepEqual(await written(), [5]);
 });
 
-test("Prisma's adapter: commit, rollback, isolation, and an error that it tells apart", async () => {
+test("Prisma's adapter: commit, rollback, isolation, and an error that it recognises", async () => {
   const adapter = await new PrismaPlanetScale({ url: driverUrl(gateway) }).connect();
   const ask = (text: string) => ({ sql: text, args: [], argTypes: [] });
   const first = await adapter.startTransaction('SERIALIZABLE');

@@ -90,7 +90,7 @@ test('every column type leaves as the server holds it, under its name', async ()
   for (const one of typesOf(database)) await check(one);
 });
 
-test('so for the types of newer servers, where the server knows them', async (t) => {
+test('the same for the types of newer servers, if the server knows them', async (t) => {
   for (const one of await newTypesOf(database, connection, t)) await check(one);
 });
 
@@ -147,7 +147,7 @@ test('fields have the types, flags, character sets and lengths that Vitess gives
   assert.equal(told.get('two')?.table, undefined);
 });
 
-test("what the driver's own parameters send is what it reads again", async () => {
+test("values sent as the driver's own parameters are read back unchanged", async () => {
   await database.query(
     `create table sent (
       id int auto_increment primary key, big bigint unsigned, price decimal(65,30), word text, bytes longblob, data json,
@@ -280,7 +280,7 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
   assert.equal(inTransaction.rowsAffected, 4);
 });
 
-test('a procedure has one result set at most, and what it did behind that', async () => {
+test('a procedure returns one result set at most, and the effect of what it did after it', async () => {
   await database.query('create table called (n int)');
   await database.query(
     'create procedure one() begin insert into called values (1), (2); select n from called order by n; end',

@@ -104,7 +104,7 @@ test('a write without its client still has its deadline', async () => {
   assert.ok(tookMs < 500 + mostMs, `${tookMs} ms`);
 });
 
-test('a request whose client leaves while it waits is never run', async () => {
+test('a waiting request whose client leaves is never run', async () => {
   const gate = await closeGate(database);
   const busy = gateway.dbPost({ SQL: `select ${gate.zero}` });
   await processlist.started('from gate');

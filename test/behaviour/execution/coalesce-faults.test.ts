@@ -119,7 +119,7 @@ test("the statement is killed by an administrator: the error is the first's, the
   assert.equal(sent(), 1 + followers);
 });
 
-test('MySQL refuses the statement: each has its own error', async () => {
+test('MySQL refuses the statement: each request has its own error', async () => {
   await occupy(gateway, proxy);
   const all = Array.from({ length: 5 }, () => gateway.dbPost({ SQL: 'select * from missing' }));
   await waiting(gateway, 5);
@@ -218,7 +218,7 @@ for (const [what, rows] of [
   ['as large as is held back, nearly', 330],
   ['larger than what is held back', 900],
 ] as const) {
-  test(`a reply ${what}: whole for each`, async () => {
+  test(`a reply ${what}: complete for each request`, async () => {
     const large = `select id, v from t where id <= ${rows} order by id`;
     const requests = Array.from({ length: 5 }, () => ({ SQL: large }));
     const [first, ...others] = await askTogether(gateway, proxy, requests);

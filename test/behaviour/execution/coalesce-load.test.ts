@@ -77,7 +77,7 @@ const statements = [
   'select max(n) from counter, (select sum(a.id) from t a join t b on b.id < 40) s where id = 1',
 ];
 
-test('while one client counts up and others come and go, no read answers less than what was acknowledged before it', async () => {
+test('while one client counts up and others come and go, no read answers less than was acknowledged before it', async () => {
   const before = await coalesced();
   const [worker] = gateway.workers();
   let acknowledged = 0;

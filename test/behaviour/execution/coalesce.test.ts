@@ -69,7 +69,7 @@ test('identical reads that wait together run once, and have the same body', asyn
   assert.equal(durations - durationsBefore, 22);
 });
 
-test('each has its line in the access log, with its own times and what it got', async () => {
+test('each has its line in the access log, with its own times and result', async () => {
   const SQL = 'select id from t';
   const replies = await askTogether(gateway, proxy, times(3, { SQL }));
   const path = join(gateway.directory, 'log.access.log');
@@ -104,7 +104,7 @@ test('by GET and by POST, with parameters or without: the statement that MySQL w
   assert.equal(timesSent(proxy, SQL) - sentBefore, 1);
 });
 
-test('a read that MySQL has got is not joined: what was committed before a request is seen by it', async () => {
+test('a read that MySQL has received is not joined: a request sees everything that was committed before it', async () => {
   const SQL = 'select v from t where id = 2';
   await withGateway({ pool: 2, coalesce: 'on' }, async (own) => {
     for (const options of [{}, { READ_ONLY: true }]) {
@@ -150,7 +150,7 @@ test('a request that waits behind another counts in the queue, and does not fit 
   });
 });
 
-test('max_rows cuts for each, and says so to each', async () => {
+test('max_rows cuts for each request, and each reports it', async () => {
   await withGateway({ pool: 1, coalesce: 'on', max_rows: 2 }, async (gateway) => {
     const replies = await askTogether(
       gateway,
@@ -165,7 +165,7 @@ test('max_rows cuts for each, and says so to each', async () => {
   });
 });
 
-test('what differs in parameters, options or a blank runs by itself', async () => {
+test('requests that differ in parameters, options or a blank run separately', async () => {
   const SQL = 'select d from t where id = ?';
   const requests = [
     { SQL, PARAMS: [1] },

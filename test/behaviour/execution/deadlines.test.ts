@@ -62,7 +62,7 @@ test('a read that runs too long is a 504 in time, killed, and its connection is 
   assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connectsBefore);
 });
 
-test('a write that runs too long is unknown, and the database decides what became of it', async () => {
+test('a write that runs too long is unknown, and the database decides its end', async () => {
   await assertTimely('update t set v = v + 1 + sleep(1000)', '504 DEADLINE_RUNNING unknown');
   await processlist.ended('sleep(1000)');
   await assertTimely('do sleep(1000)', '504 DEADLINE_RUNNING unknown');
@@ -128,7 +128,7 @@ test('an answer that comes after the kill is not trusted, be it a success', asyn
   }
 });
 
-test('without a control connection the 504 is in time all the same, and a gauge tells what runs on', async () => {
+test('without a control connection the 504 is in time all the same, and a gauge counts the statements that run on', async () => {
   const gauge = () => readMetric(gateway, 'dbhttpd_statements_running_on');
   const gate = await closeGate(database);
   try {

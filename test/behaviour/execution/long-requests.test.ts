@@ -30,7 +30,7 @@ const count = async () => (await database.query('select n from written')).length
 type Problem = { readonly code: string; readonly outcome: string; readonly offset?: number };
 type Failed = { readonly CODE: string; readonly ERROR: string };
 
-test('twenty thousand statements have as many results, and an error says which one it is', async () => {
+test('twenty thousand statements have as many results, and an error reports its statement', async () => {
   const many = await db({ SQL: 'select 1;'.repeat(20_000) });
   assert.equal(many.json<{ RESULT: unknown[] }>().RESULT.length, 20_000);
   const failed = await db({ SQL: `${'select 1;'.repeat(10_000)} select nope; select 2` });

@@ -88,7 +88,7 @@ test('a transaction waits no longer for others to end than for a connection', as
   await held.rollback();
 });
 
-test('a driver learns that there is no connection', async () => {
+test('a driver gets an error if there is no connection', async () => {
   const settings = { ...driverSettings, workers: 1, pool: 1, max_wait: '200ms' };
   const own = await startGateway({ database, settings });
   const gate = await closeGate(database);
@@ -144,7 +144,7 @@ test('an identical read goes on waiting in the place of the one that it followed
   }
 });
 
-test('the log tells when an overload begins, and with its sums when it has ended', async () => {
+test('the log has the beginning of an overload, and its sums at the end', async () => {
   const gate = await occupyAll(gateway);
   const rejected = await Promise.all(
     Array.from({ length: 20 }, (_, n) => gateway.dbPost({ SQL: `select ${n}` })),
@@ -157,7 +157,7 @@ test('the log tells when an overload begins, and with its sums when it has ended
   assert.ok(begun);
 });
 
-test('requests that were rejected are no latency of what was served', async () => {
+test('rejected requests do not count in the latency of served ones', async () => {
   const count = () => readMetric(gateway, 'dbhttpd_request_duration_seconds_count');
   const waited = () =>
     readMetric(gateway, 'dbhttpd_phase_duration_seconds_count', { phase: 'waiting' });

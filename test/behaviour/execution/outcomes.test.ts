@@ -97,7 +97,7 @@ test('a connection lost between two statements is unknown for both', async () =>
   processlist.close();
 });
 
-test('what never reached MySQL is not_executed, and says so', async () => {
+test('a statement that never reached MySQL is reported as not_executed', async () => {
   const unbound = await gateway.dbPost({ SQL: 'insert into t values (?)', PARAMS: [] });
   assert.match(outcomeOf(unbound), /^400 \w+ not_executed$/);
   proxy.refuse(true);

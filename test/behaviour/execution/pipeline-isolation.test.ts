@@ -120,7 +120,7 @@ test('a large result comes whole, though others of its kind were small', async (
   assert.equal(rowsOf(await ask(sql(manyRows))).length, manyRows);
 });
 
-test('a single cell larger than what is held back comes whole, beside others', async () => {
+test('a single cell larger than the buffer comes complete, beside others', async () => {
   const sql = (count: number) => `select repeat('y', ${count})`;
   await makeQuick(sql(3));
   const sizes = Array.from({ length: 30 }, (_, at) => (at % 10 === 5 ? 3_000_000 : at));
@@ -131,7 +131,7 @@ test('a single cell larger than what is held back comes whole, beside others', a
   );
 });
 
-test('what a read changes in its session behind a view is not seen by those beside it', async () => {
+test('a change of the session by a read behind a view is invisible to other reads', async () => {
   const zone = 'select unix_timestamp("2020-01-01 00:00:00")';
   const change = (id: number) => `select z from zones where id = ${id}`;
   const expected = cellOf(await ask(zone));
@@ -144,7 +144,7 @@ test('what a read changes in its session behind a view is not seen by those besi
   );
 });
 
-test('a statement that fails costs those beside it nothing', async () => {
+test('a failing statement does not affect the others', async () => {
   const sql = (text: string) => `select v, extractvalue('<a/>', '${text}') from plain where id = 1`;
   await makeQuick(sql('/a'));
   const paths = Array.from({ length: 40 }, (_, at) => (at % 8 === 3 ? '/a[' : '/a'));

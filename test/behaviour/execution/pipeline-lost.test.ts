@@ -86,7 +86,7 @@ async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gat
 }
 
 for (const how of ['reset', 'fin'] as const) {
-  test(`cut (${how}) before any answer: what was written is unknown, the rest runs outside, nothing twice`, async () => {
+  test(`cut (${how}) before any answer: written statements are unknown, the rest runs outside, nothing twice`, async () => {
     await enterPipeline(gateway, read(900));
     let written = 0;
     const { answered, asked } = await playUndisturbed(how === 'fin' ? 1000 : 1400, async (ids) => {
@@ -107,7 +107,7 @@ for (const how of ['reset', 'fin'] as const) {
   });
 }
 
-test('cut in the midst of the answers: what came before has its result, the rest is unknown, nothing twice', async () => {
+test('cut in the middle of the answers: answered statements have their results, the rest is unknown, nothing twice', async () => {
   let [answeredInAll, lostInAll] = [0, 0];
   for (const [round, afterBytes] of [1, 60, 200, 500, 900].entries()) {
     await enterPipeline(gateway, read(900));

@@ -136,7 +136,7 @@ test('a table that is locked: its reads leave the pipeline at once and wait by t
   });
 });
 
-test('what waits behind a slow read and is not written yet is answered by itself, before that one is given up', async () => {
+test('statements that wait behind a slow read, and are not written yet, run elsewhere before it is given up', async () => {
   // One for each session of the pipeline; then all that is written together with them, and more.
   const slowReads = [1, 7];
   const behind = 90;

@@ -64,7 +64,7 @@ const outcomes = (gateway: Gateway, outcome: string) =>
 describe('two workers', () => {
   const gatewayOf = shareGateway({ workers: 2, pool: 4 });
 
-  test('many different reads on two workers: every reply is the one that was asked for', async () => {
+  test('many different reads on two workers: every reply belongs to its request', async () => {
     const gateway = gatewayOf();
     const okBefore = await outcomes(gateway, 'ok');
     let reads = 0;

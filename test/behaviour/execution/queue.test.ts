@@ -157,7 +157,7 @@ test('a request that has waited for as long as it may leaves its place to others
   await Promise.all(busy);
 });
 
-test('a client that asks one thing after the other is never refused, however small the queue', async () => {
+test('a client that sends one request after the other is never rejected, however small the queue', async () => {
   const small = await startGateway({ database, settings: { workers: 1, pool: 1, queue: 1 } });
   try {
     for (let round = 0; round < 30; round += 1) {

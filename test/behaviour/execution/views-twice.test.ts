@@ -142,7 +142,7 @@ test('a table becomes a view through one worker: the others know it soon, and it
   }
 });
 
-test('its client leaves: what it began runs to its end', async () => {
+test('its client leaves: the statement runs to its end', async () => {
   const sql = 'select sum(seen) from logged_slowly where id between 101 and 106';
   const client = await openRaw(gateway.port);
   const query = encodeURIComponent(JSON.stringify({ SQL: sql }));

@@ -46,7 +46,7 @@ test('a result with as many columns as are taken is whole', async () => {
   ]);
 });
 
-test('the connection is used again, and what follows on it is whole', async () => {
+test('the connection is used again, and later results on it are complete', async () => {
   for (let round = 0; round < 5; round += 1) {
     await gateway.db({ SQL: `select ${columns(500)}` });
     const reply = await gateway.db({ SQL: 'select 1 as one, 2 as two' });
@@ -63,7 +63,7 @@ test('a batch is undone by a result that is too wide', async () => {
   assert.equal(await written(), before);
 });
 
-test('a statement that wrote is answered without the rows of its wide result, and says so', async () => {
+test('a statement that wrote is answered without the rows of its wide result, and reports that', async () => {
   const before = await written();
   const called = await gateway.post('/v1/query', { sql: 'call wide()' });
   const { results } = called.json<{ results: readonly object[] }>();
@@ -86,7 +86,7 @@ test('a statement that wrote is answered without the rows of its wide result, an
   assert.equal(await written(), before + 2);
 });
 
-test('a write with RETURNING stands and is not refused, in every format', async (t) => {
+test('a write with RETURNING is committed and not refused, in every format', async (t) => {
   if (database.flavour !== 'mariadb') {
     t.skip('only MariaDB has RETURNING');
     return;

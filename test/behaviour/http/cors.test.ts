@@ -144,7 +144,7 @@ test('runs nothing for whatever else a page of a listed origin can load', async 
   assert.equal(asked(), before);
 });
 
-test('tells caches of the origin with what was no request, and with what no browser sent', async () => {
+test('Vary names the origin on replies to bad requests, and to requests that no browser sent', async () => {
   assert.equal((await exchange(gateway.port, 'RUBBISH\r\n\r\n')).header('vary'), 'Origin');
   const plain = await gateway.get(path, { headers: known });
   assert.equal(plain.status, 200);

@@ -78,7 +78,7 @@ test('rejects pages of other sites, prefetches and unknown hosts, and no others'
   for (const one of cases) await t.test(JSON.stringify(one), () => check(open, one));
 });
 
-test('asks for one of its tokens, lets listed origins and hosts in', async (t) => {
+test('requires one of its tokens, and accepts listed origins and hosts', async (t) => {
   const known = { Host: 'db.example', Authorization: `Bearer ${token}` };
   const cases: readonly Case[] = [
     [known, 200],
@@ -96,7 +96,7 @@ test('asks for one of its tokens, lets listed origins and hosts in', async (t) =
   for (const one of cases) await t.test(JSON.stringify(one[0]), () => check(guarded, one));
 });
 
-test('needs no token where a balancer looks, and one where figures stand', async () => {
+test('requires no token on the paths of balancers, and one on those of metrics', async () => {
   const headers = { Host: 'db.example' };
   assert.equal((await guarded.get('/livez', { headers })).status, 200);
   assert.equal((await guarded.get('/readyz', { headers })).status, 200);

@@ -42,7 +42,7 @@ for (const [what, start] of [
   ['paths', 'GET /'],
   ['bodies', `POST /db HTTP/1.1\r\n${host}Content-Length: ${requestBytes}\r\n\r\n`],
 ] as const) {
-  test(`requests that are half there hold a bounded number of bytes together: ${what}`, async () => {
+  test(`incomplete requests hold a bounded number of bytes together: ${what}`, async () => {
     const server = await serve((request, response) => {
       const answer = () => void response.end('ok');
       if (request.method === 'GET') answer();

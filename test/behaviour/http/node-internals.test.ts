@@ -91,7 +91,7 @@ for (const [index, which] of [
     assert.equal(await client.ended(), 'fin');
   });
 
-  test(`insides ${which}: what is no HTTP is refused, also while its client goes on sending`, async () => {
+  test(`insides ${which}: bytes that are not HTTP are refused, even while the client goes on sending`, async () => {
     const client = await openRaw(own().port);
     client.send('GET /db HTTP/1.1\nHost: localhost\r\n\r\n');
     for (let n = 0; n < 20; n += 1) client.send('x'.repeat(100_000));
@@ -100,7 +100,7 @@ for (const [index, which] of [
   });
 }
 
-test('one line in the log says so, and none does where they are as they are known', () => {
+test('one line in the log reports it, and none if they are the known ones', () => {
   const [known, others, staying] = gateways;
   assert.ok(known && others && staying);
   assert.deepEqual(warnings(known), []);
@@ -113,7 +113,7 @@ test('one line in the log says so, and none does where they are as they are know
   assert.match(warnings(staying)[0] ?? '', /taken parser/);
 });
 
-test('where a worker cannot listen on a unix socket, the gateway does not start, and says why', async () => {
+test('if a worker cannot listen on a unix socket, the gateway does not start, and reports why', async () => {
   const workspace = createWorkspace('unix', () => {});
   try {
     await assert.rejects(
@@ -125,7 +125,7 @@ test('where a worker cannot listen on a unix socket, the gateway does not start,
   }
 });
 
-test('where node does not tell what it has bound, the gateway does not start, and says why', async () => {
+test('if Node does not reveal what it has bound, the gateway does not start, and reports why', async () => {
   await assert.rejects(
     start(`--import ${hook}?descriptor`),
     /exit 69\n(.|\n)*does not tell a server's descriptor/,

@@ -83,7 +83,7 @@ const closing: Readonly<Record<string, string>> = {
   ),
 };
 
-test('runs nothing of what stands behind a request whose reply closes the connection', async (t) => {
+test('runs no request after one whose reply closes the connection', async (t) => {
   for (const [what, first] of Object.entries(closing)) {
     await t.test(what, async () => {
       const before = proxy.statements.length;
@@ -135,7 +135,7 @@ test('goes on after refusals that leave no doubt where the next request begins',
   client.close();
 });
 
-test('runs nothing of what waits when its client goes away', async (t) => {
+test('runs no waiting request of a client that goes away', async (t) => {
   const before = proxy.statements.length;
   const gate = await closeGate(database);
   t.after(gate.open);

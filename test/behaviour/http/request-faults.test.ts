@@ -55,7 +55,7 @@ test('while a statement is about to be sent: 500, and the connection is not lost
   }
 });
 
-test('those that wait beside it are answered', async () => {
+test('requests that wait beside it are answered', async () => {
   const gate = await closeGate(database);
   const busy = Array.from({ length: 2 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
   const processlist = await openProcesslist(database);
@@ -75,7 +75,7 @@ test('those that wait beside it are answered', async () => {
   for (const reply of await Promise.all(busy)) assert.equal(cellOf(reply), 0);
 });
 
-test('while a reply is sent: its connection is reset, and logs and metrics tell it', async () => {
+test('while a reply is sent: its connection is reset, and logs and metrics report it', async () => {
   const before_ = await readMetric(gateway, 'dbhttpd_failures_total', { code: 'INTERNAL' });
   const unknown = await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'unknown' });
   await assert.rejects(gateway.dbPost(replying));

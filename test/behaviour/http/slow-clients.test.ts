@@ -140,7 +140,7 @@ describe('slow clients', { concurrency: true }, () => {
     await othersAreServed(server, crowd / 5);
   });
 
-  test('a client that never says anything is closed in time', async (t) => {
+  test('a client that never sends anything is closed in time', async (t) => {
     const server = await serve(t);
     await clutch(t, server.port);
     await eventually('it is closed', () => server.accepted[0]?.destroyed);

@@ -190,7 +190,7 @@ test('answers CONNECT in its turn, whatever runs or streams before it', async ()
   client.close();
 });
 
-test('asks for a body only after everything else was found good', {
+test('sends 100 Continue only after everything else was found good', {
   concurrency: true,
 }, async (t) => {
   const expecting = (headers: string, path = '/db', expectation = '100-continue') =>
@@ -232,7 +232,7 @@ test('takes one empty line before a request, and a hundred headers of 16 KiB bes
   }
 });
 
-test('reads chunks however they are cut, and what follows them as the next request', async () => {
+test('reads chunks however they are cut, and the next request after them', async () => {
   const body = '{"SQL":"select \'chunks\'"}';
   const chunks = [...body].map((byte) => `1;a="b"\r\n${byte}\r\n`).join('');
   const post = `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\nA: b\r\n\r\n`;
@@ -277,7 +277,7 @@ async function sendInPieces(
   }
 }
 
-test(`runs nothing but what a strict reader finds in ${rounds} connections with an odd byte each`, async () => {
+test(`runs only what a strict reader finds in ${rounds} connections with an odd byte each`, async () => {
   for (let round = 0; round < rounds; round += 1) {
     const { text, whole } = mutations.draw();
     const seen = proxy.statements.length;

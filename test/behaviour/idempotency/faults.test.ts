@@ -122,7 +122,7 @@ test('connections that are lost around COMMIT again and again change nothing abo
   assert.deepEqual(await values(), once);
 });
 
-test('an answer to COMMIT that never comes: the key is asked in time', async () => {
+test('an answer to COMMIT never comes: the gateway looks the key up in time', async () => {
   const rule = proxy.on(/^COMMIT$/, { kind: 'drop-reply' }, { times: 1 });
   const reply = await batch('dropped', { timeout_ms: 4000 });
   assert.deepEqual([reply.status, rule.hits()], [200, 1], reply.text);
@@ -142,7 +142,7 @@ test('a database that is not heard before the deadline: unknown, and the key ans
   assert.deepEqual(await values(), once);
 });
 
-test('what a lost session holds is ended when the database is heard again, and the key answers', async () => {
+test('a lost session is ended when the database answers again, and the key has its result', async () => {
   const rule = proxy.on(thenSilence(/update t/), { kind: 'abandon' }, { times: 1 });
   const reply = await batch('held', { timeout_ms: 2000 });
   assert.equal(rule.hits(), 1);
@@ -163,7 +163,7 @@ const plainWrites = [
 
 const lastly = /^COMMIT$/;
 
-test('a change outside of transactions is neither reported as rolled back nor run again, however often it is asked for', async () => {
+test('a change outside of transactions is neither reported as rolled back nor run again, however often it is repeated', async () => {
   for (const [at, sql] of plainWrites.entries()) {
     for (const matches of [/^UPDATE/, lastly]) {
       await database.query('delete from plain; delete from t');
@@ -243,7 +243,7 @@ test('a deadlock behind a write outside of transactions is not run again', async
   assert.deepEqual(await database.query('select n from plain order by n'), [{ n: 1 }, { n: 2 }]);
 });
 
-test('statements that end their connection each time are given up, and it is known that nothing stands', async () => {
+test('statements that end their connection each time are given up, and the outcome is known: nothing was committed', async () => {
   const rule = proxy.on(/update t/, { kind: 'abandon' });
   const reply = await batch('deadly');
   rule.remove();
@@ -253,7 +253,7 @@ test('statements that end their connection each time are given up, and it is kno
   assert.deepEqual(await values(), once);
 });
 
-test('a connection that is lost while all is undone: the batch says what it said, and nothing stands', async () => {
+test('a connection that is lost during the rollback: the batch reports its error, and nothing is committed', async () => {
   const rule = proxy.on(/^ROLLBACK TO/, { kind: 'cut-request' }, { times: 1 });
   const failing = [...statements, { sql: 'insert into t values (1, 0)' }];
   const reply = await batch('undone', { statements: failing });
@@ -297,7 +297,7 @@ test('a server that crashes at COMMIT and starts again: executed once, and repor
   assert.deepEqual(await values(), once);
 });
 
-test('a server that forgets commits in a crash: keys and work agree, and what is gone is executed again', async (t) => {
+test('a server that loses commits in a crash: keys and work agree, and lost work is executed again', async (t) => {
   if (!ownServerOnly(t)) return;
   // Until it is started again, the server forgets on a crash what it has committed within the last second.
   await database.query('set global innodb_flush_log_at_trx_commit = 0');
@@ -324,7 +324,7 @@ test('a server that forgets commits in a crash: keys and work agree, and what is
   assert.equal((await database.query('select id from t')).length, ids.length);
 });
 
-test('a key that was asked for without a database, or with no place to wait, may be used afterwards', async () => {
+test('a key of a request that found no database, or no place to wait, may be used afterwards', async () => {
   const far = await startProxiedDatabase(database);
   far.refuse(true);
   const own = await startGateway({
@@ -402,7 +402,7 @@ test('a table that is missing or of another shape is reported before anything ru
   }
 });
 
-test('a right on the table that is revoked is not taken for a fault of the client, and nothing is executed', async () => {
+test('a revoked right on the table does not count as a fault of the client, and nothing is executed', async () => {
   const user = `keys_${database.name.slice(-8)}`;
   const name = `'${user}'@'%'`;
   await database.query(`
@@ -530,7 +530,7 @@ async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Pro
 
 const notKnownYet = [502, 502, 'CONNECTION_LOST', 'unknown', true];
 
-test('a table of keys that is gone when it must be asked: not known yet, and never reported as not executed', async () => {
+test('the table of keys is gone when the key is looked up: not known yet, and never reported as not executed', async () => {
   const reply = await losingCommit('no-table', batch, () =>
     database.query('rename table request_keys to request_keys_away'),
   );
@@ -540,7 +540,7 @@ test('a table of keys that is gone when it must be asked: not known yet, and nev
   assert.equal((await batch('no-table')).headers['idempotency-replayed'], 'true');
 });
 
-test('a server that has become read-only when the key must be asked: not known yet, and never reported as undone', async (t) => {
+test('the server is read-only when the key is looked up: not known yet, and never reported as undone', async (t) => {
   if (!ownServerOnly(t)) return;
   await database.query(
     `create user ordinary@'%' identified by 'ordinary'; grant all on ${database.name}.* to ordinary@'%'`,
@@ -565,7 +565,7 @@ test('a server that has become read-only when the key must be asked: not known y
   }
 });
 
-test('a COMMIT that KILL QUERY ends: the gateway finds out what became of it', async (t) => {
+test('a COMMIT that KILL QUERY ends: the gateway finds out its outcome', async (t) => {
   if (!ownServerOnly(t)) return;
   const keeper = await database.connect();
   keeper.on('error', () => undefined);

@@ -142,7 +142,7 @@ test('the same request is the same whatever its time, its retries and the order 
   assert.deepEqual(await values(), ['a']);
 });
 
-test('a key that stands for another request is refused, and that is not executed', async () => {
+test('a key of another request is refused, and nothing is executed', async () => {
   await query('taken', insert('a'));
   for (const reply of [
     await query('taken', insert('b')),
@@ -164,7 +164,7 @@ test('a key that stands for another request is refused, and that is not executed
   assert.deepEqual(await values(), ['a', '9007199254740993']);
 });
 
-test('what failed and was rolled back left no row: the key may be used again, by another request', async () => {
+test('a failed batch that was rolled back left no row: another request may use the key again', async () => {
   const failing = [
     batch('free', {
       statements: [insert('a'), { sql: 'insert into t (id, v) values (1, 1), (1, 1)' }],
@@ -204,7 +204,7 @@ test('repetitions while the first still runs wait for it, in every worker, and g
   assert.deepEqual(await values(), ['a']);
 });
 
-test('of those that wait for one that rolls back, one is executed', async () => {
+test('of several that wait for one that rolls back, one is executed', async () => {
   const gate = await closeGate(database);
   const failing = batch('second', {
     statements: [
@@ -230,7 +230,7 @@ test('of those that wait for one that rolls back, one is executed', async () => 
   assert.deepEqual(await values(), ['b']);
 });
 
-test('a deadline that comes while another request has the key says unknown, and that it may be repeated', async () => {
+test('a deadline while another request has the key: unknown, and it may be repeated', async () => {
   const gate = await closeGate(database);
   const statements = [insert('a'), { sql: `select ${gate.zero}` }];
   const first = batch('late', { statements });
@@ -264,7 +264,7 @@ test('a procedure that ends the transaction leaves a key that is never executed 
   }
 });
 
-test('a statement that removes the key itself: nothing is committed that the key does not tell of', async () => {
+test('a statement that removes the key itself: nothing is committed without its key', async () => {
   const body = { statements: [insert('x'), { sql: 'delete from request_keys' }] };
   const reply = await batch('removed', body);
   assert.deepEqual(problem(reply).slice(0, 3), [409, 409, 'TRANSACTION_ENDED'], reply.text);
@@ -279,7 +279,7 @@ test('a procedure that leaves the transaction alone is one of its statements', a
   assert.deepEqual(await values(), ['kept', 'b']);
 });
 
-test('a reply that is too long to be kept is repeated without its rows, and says so', async () => {
+test('a reply that is too long to be kept is repeated without its rows, and reports that', async () => {
   await database.query(
     "insert into long_rows select repeat('x', 1000) from numbers where seq <= 100",
   );
@@ -310,7 +310,7 @@ test('a reply that is too long to be kept is repeated without its rows, and says
   await database.query('delete from long_rows');
 });
 
-test('a key with a request that it cannot stand for is refused, and nothing is executed', async () => {
+test('a key with a request that cannot have one is refused, and nothing is executed', async () => {
   const unfit = [400, 400, 'IDEMPOTENCY_UNFIT', 'not_executed', false];
   assert.deepEqual(problem(await query('no', { sql: 'select 1' })), unfit);
   assert.deepEqual(problem(await query('no', { ...insert('a'), dry_run: true })), unfit);
@@ -345,7 +345,7 @@ test('keys that only look alike are not the same', async () => {
   assert.equal((await values()).length, 4);
 });
 
-test('what a client does to its session neither reaches the key nor its reply', async () => {
+test('changes of a client to its session affect neither the key nor its reply', async () => {
   const body = {
     statements: [
       { sql: "set sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES', timestamp = 1, names latin1" },

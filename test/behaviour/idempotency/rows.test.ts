@@ -37,7 +37,7 @@ test('an attempt completes its own row, and never that of another attempt at the
   await database.query('delete from request_keys');
 });
 
-test('a look-up tells what is committed now, whatever snapshot its session has', async () => {
+test('a look-up sees what is committed now, whatever snapshot its session has', async () => {
   const attempt = attemptOf('2');
   const asking = await database.connect();
   await asking.query('set session transaction isolation level repeatable read');
@@ -51,7 +51,7 @@ test('a look-up tells what is committed now, whatever snapshot its session has',
   await database.query('delete from request_keys');
 });
 
-test('a look-up tells nothing of a row that is not committed: it waits for what becomes of it', async () => {
+test('a look-up does not see an uncommitted row: it waits for the end of its transaction', async () => {
   const attempt = attemptOf('3');
   const writing = await database.connect();
   await writing.query('start transaction');

@@ -94,14 +94,14 @@ const faults = [
   ['no number', 'many', /LISTEN_FDS is many: /],
 ] as const;
 for (const [what, count, line] of faults) {
-  test(`${what}: exit 69, and the log says why`, async (t) => {
+  test(`${what}: exit 69, and the log has the reason`, async (t) => {
     const [ours, { fd }] = [daemonFor(t), await bind()];
     assert.equal(await startActivated(ours, { fd, count }), 69);
     assert.match(ours.readLog(), line);
   });
 }
 
-test('a descriptor that does not listen: exit 69, and the log says why', async (t) => {
+test('a descriptor that does not listen: exit 69, and the log has the reason', async (t) => {
   const ours = daemonFor(t);
   const fd = openSync('/dev/null', 'r');
   try {

@@ -46,7 +46,7 @@ test('a lock file that is a link, no file or of a stranger is not opened: exit 7
   assert.equal((await daemon.start()).status, 0);
 });
 
-test('what lies where the phase is asked is never believed, and deleted only if it is a dead socket', async (t) => {
+test('a foreign file in the place of the phase is never believed, and deleted only if it is a dead socket', async (t) => {
   const daemon = daemonFor(t);
   const socket = `${daemon.pidfile}.sock`;
   writeFileSync(socket, 'precious');
@@ -67,7 +67,7 @@ test('what lies where the phase is asked is never believed, and deleted only if 
   }
 });
 
-test('of twenty simultaneous starts one lives and nineteen exit 75; kill and a start at once always end with one running', async (t) => {
+test('of twenty simultaneous starts one lives and nineteen exit 75; a kill and a start at once always end with one running', async (t) => {
   const daemon = daemonFor(t);
   const finished = await Promise.all(Array.from({ length: 20 }, () => daemon.start()));
   const statuses = finished.map(({ status }) => status).sort();
@@ -82,7 +82,7 @@ test('of twenty simultaneous starts one lives and nineteen exit 75; kill and a s
   assert.ok(isAlive(daemon.pid()));
 });
 
-test('a stale pidfile is replaced and its process left alone, in a deep directory too; a second start exits 75, says why in the log, and harms nothing', async (t) => {
+test('a stale pidfile is replaced and its process not touched, in a deep directory too; a second start exits 75, logs the reason, and harms nothing', async (t) => {
   const daemon = daemonFor(t);
   const deep = join(daemon.directory, 'd'.repeat(100), 'e'.repeat(100));
   mkdirSync(deep, { recursive: true });

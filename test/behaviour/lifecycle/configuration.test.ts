@@ -21,7 +21,7 @@ import { currentPlace, fallbackLog } from '../../../src/shared/config/machine-de
 import { type Daemon, daemonFor, runCommand } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 
-test('an invalid section exits 78 silently, with every fault in its own log', async (t) => {
+test('an invalid section exits 78 silently, with every fault in its log', async (t) => {
   const daemon = daemonFor(t, { port: 'x', workers: '0', password: 'hun;ter2', user: null });
   assert.deepEqual(await daemon.start(), { status: 78, stdout: '', stderr: '' });
   const log = daemon.readLog();
@@ -41,7 +41,7 @@ async function startAndReadFallback(daemon: Daemon, args: readonly string[]) {
   return { finished, added: readFileSync(path, 'utf8').slice(before) };
 }
 
-test('files that are read are not written over: exit 78, and they are what they were', async (t) => {
+test('input files are not overwritten: exit 78, and they are unchanged', async (t) => {
   const daemon = daemonFor(t);
   for (const key of ['log', 'pidfile']) {
     daemon.configure({ [key]: daemon.configPath });
@@ -127,7 +127,7 @@ async function assertFault(daemon: Daemon, fault: RegExp): Promise<void> {
   assert.match(daemon.readLog(), fault);
 }
 
-test('a path to listen on that is a regular file or a link is a fault, and stays what it is', async (t) => {
+test('a path to listen on that is a regular file or a link is a fault, and remains unchanged', async (t) => {
   const daemon = daemonFor(t);
   const listen = join(daemon.directory, 'http.sock');
   daemon.configure({ listen });

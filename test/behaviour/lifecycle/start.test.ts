@@ -31,14 +31,14 @@ for (const args of [
   ['-c', '/x', '-s', 'y', '--reload'],
   ['-c', '/x', '-s', 'a:b', '-m', 'b'],
 ]) {
-  test(`a misuse says what is wrong, shows the usage and exits 64: ${args.join(' ')}`, async () => {
+  test(`a misuse reports the mistake, shows the usage and exits 64: ${args.join(' ')}`, async () => {
     const { status, stdout, stderr } = await runCommand(args);
     assert.deepEqual([status, stdout], [64, '']);
     assert.match(stderr, /^dbhttpd: .+\nusage: /);
   });
 }
 
-test('a start prints nothing, leaves a session of its own at /, without terminal, and a pidfile; a stop leaves no process and no pidfile', async (t) => {
+test('a start prints nothing, leaves a new session at /, without terminal, and a pidfile; a stop leaves no process and no pidfile', async (t) => {
   const daemon = daemonFor(t, { workers: '2' });
   assert.deepEqual(await daemon.start(), { status: 0, stdout: '', stderr: '' });
   const pid = daemon.pid();

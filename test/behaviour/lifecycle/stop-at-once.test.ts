@@ -33,7 +33,7 @@ function unknownWrites(gateway: Gateway): readonly string[] {
   return [...log.matchAll(/ outcome=unknown request=(\S+)/g)].map(([, id = '']) => id).sort();
 }
 
-test('a second SIGTERM kills the statements that run, and the log has the writes whose outcome is unknown', async (t) => {
+test('a second SIGTERM kills the running statements, and the log has the writes whose outcome is unknown', async (t) => {
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 10 } });
   t.after(gateway.stop);
   const gate = await closeGate(database);
@@ -63,7 +63,7 @@ test('a second SIGTERM kills the statements that run, and the log has the writes
   assert.match(gateway.log(), / stopped .*unknown=2\b/);
 });
 
-test('what was passed on to another worker is answered before a second SIGTERM ends the gateway', async (t) => {
+test('a request that was passed on to another worker is answered before a second SIGTERM ends the gateway', async (t) => {
   const proxy = await startProxiedDatabase(database);
   t.after(proxy.stop);
   const gateway = await startGateway({ database: proxy.target, settings: { workers: 2, pool: 4 } });

@@ -141,7 +141,7 @@ test('SIGHUP reopens the log without losing a line', async (t) => {
   assert.match(readFileSync(former, 'utf8'), /listening/);
 });
 
-test('SIGHUP makes the directory of a removed log again, and says that an edited configuration is not read', async (t) => {
+test('SIGHUP makes the directory of a removed log again, and reports that an edited configuration is not read', async (t) => {
   const daemon = daemonFor(t);
   const directory = join(daemon.directory, 'logs');
   const log = join(directory, 'world.log');
@@ -202,7 +202,7 @@ test('a foreground instance logs to stderr, stops on SIGTERM with 0, and leaves 
   assert.equal(daemon.findPid(), null);
 });
 
-test('a worker of an updated package says so, in the log and in a gauge, and serves', async (t) => {
+test('a worker of an updated package reports it, in the log and in a gauge, and serves', async (t) => {
   const daemon = daemonFor(t);
   const copy = join(daemon.directory, 'package');
   mkdirSync(copy);

@@ -119,7 +119,7 @@ describe('limits of time', { concurrency: true }, () => {
     assert.equal((await fetch(`http://${daemon.address()}/livez`)).status, 200);
   });
 
-  test('a process that holds the lock and says nothing: exit 75 after 5 s, with a log line', async (t) => {
+  test('a process that holds the lock and does not answer: exit 75 after 5 s, with a log line', async (t) => {
     const daemon = daemonFor(t);
     const lock = `${daemon.pidfile}.lock`;
     const holder = spawn('flock', [lock, 'sh', '-c', 'echo held; read _'], {

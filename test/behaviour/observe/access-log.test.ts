@@ -29,7 +29,7 @@ const linesOf = (file: string) =>
 const lineOf = (id: string) =>
   eventually(`the line of ${id}`, () => linesOf(path()).find((line) => line.request_id === id));
 
-test('tells of a request what was asked, answered, waited for and run', async () => {
+test('has for a request what came, what was answered, and how long it waited and ran', async () => {
   const headers = { 'X-Request-ID': 'one', 'User-Agent': 'tester/1', Referer: 'http://a/b?secret' };
   const askedAt = Date.now();
   const reply = await gateway.db({ SQL: "select 'secret' union select 'b'" }, { headers });
@@ -56,7 +56,7 @@ test('tells of a request what was asked, answered, waited for and run', async ()
   });
 });
 
-test('tells of refusals, health and what is no HTTP, with the bytes of their bodies', async () => {
+test('has refusals, health checks and bytes that are not HTTP, with the bytes of their bodies', async () => {
   const missing = await gateway.get('/no/where?secret', { headers: { 'X-Request-ID': 'two' } });
   const { status, bytes, outcome, path: asked } = await lineOf('two');
   assert.deepEqual([status, bytes, outcome, asked], [404, missing.body.length, null, '/no/where']);
@@ -114,7 +114,7 @@ for (const [what, more, isLast] of [
   });
 }
 
-test('tells the fate of a write whose client had gone before its end', async () => {
+test('has the outcome of a write whose client had gone before its end', async () => {
   await database.query('create table gone (a int)');
   const gate = await closeGate(database);
   const connection = await openRaw(gateway.port);

@@ -73,7 +73,7 @@ const ways: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   ],
   'a unix socket': async () => [`listen = ${join(directory, 'http')}`],
 };
-test('not well before there is a gateway', async () => assert.equal(await check(), 1));
+test('is not healthy before there is a gateway', async () => assert.equal(await check(), 1));
 
 for (const [way, settings] of Object.entries(ways)) {
   test(`well on ${way}`, async () => {

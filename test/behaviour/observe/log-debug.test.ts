@@ -80,7 +80,7 @@ async function failReset(gateway: Ask, database: Database, find: Find): Promise<
 }
 
 for (const level of ['debug', 'info'] as const) {
-  test(`log_level = ${level} tells ${level === 'debug' ? 'why' : 'none of it'}`, async (t) => {
+  test(`log_level = ${level} explains ${level === 'debug' ? 'everything' : 'nothing'}`, async (t) => {
     await database.query('drop table if exists needed; create table needed (a int)');
     const gateway = await startGateway({
       database,

@@ -55,14 +55,14 @@ test('a hundred and fifty scrapes cost the supervisor less than 16 MB', async (t
   assert.ok(grown < 16, `${grown} MB`);
 });
 
-test('shows both slots up, whichever worker is asked', async () => {
+test('shows both slots up, whichever worker answers', async () => {
   const metrics = await scrape();
   assert.equal(metrics.get('dbhttpd_worker_up{section="world",slot="0"}'), 1);
   assert.equal(metrics.get('dbhttpd_worker_up{section="world",slot="1"}'), 1);
   assert.equal(metrics.get('dbhttpd_workers_silent{section="world"}'), 0);
 });
 
-test('tells what workers and supervisor use, each under names of its own', async () => {
+test('shows the resources of workers and supervisor, each under separate names', async () => {
   const metrics = await scrape();
   for (const slot of ['0', '1']) {
     const read = (name: string) => metrics.get(`${name}{section="world",slot="${slot}"}`) ?? 0;
@@ -84,7 +84,7 @@ test('tells what workers and supervisor use, each under names of its own', async
   );
 });
 
-test('a worker that stood still tells of it by the lag of its event loop', async () => {
+test('a worker that was stopped shows it by the lag of its event loop', async () => {
   const [worker = 0] = daemon.workers();
   const lateOnes = (metrics: Samples) =>
     sumOf(metrics, 'dbhttpd_event_loop_lag_seconds_count') -
@@ -101,7 +101,7 @@ test('a worker that stood still tells of it by the lag of its event loop', async
   });
 });
 
-test('says that a worker is silent, within 1 s of a sound worker being asked', async () => {
+test('reports a silent worker within 1 s, through a healthy one', async () => {
   const [worker = 0] = daemon.workers();
   await whileStopped(worker, async () => {
     const metrics = await scrape();

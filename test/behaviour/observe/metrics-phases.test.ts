@@ -40,7 +40,7 @@ function queueMsOf(headers: Readonly<Record<string, unknown>>): number {
 }
 
 // Stands first: what comes later counts.
-test('each phase has buckets from 0.5 ms to 60 s, which stand at 0 before the first request', async () => {
+test('each phase has buckets from 0.5 ms to 60 s, which are 0 before the first request', async () => {
   const metrics = await scrape();
   for (const phase of ['waiting', 'connecting', 'first_row']) {
     const labels = `section="world",slot="0"`;

@@ -143,7 +143,7 @@ const growing = Object.entries<Definition>({ ...workerMetrics, ...supervisorMetr
   },
 );
 
-test('counters neither fall nor miss a scrape while workers are killed and hung, and no series is there twice', async (t) => {
+test('counters neither fall nor miss a scrape while workers are killed and hung, and no series appears twice', async (t) => {
   if (!isHere) return t.skip('prometheus is not here: scripts/test unpacks it');
   await allUp();
   let isOver = false;
@@ -204,7 +204,7 @@ test('each panel of the dashboard shows something', async (t) => {
   }
 });
 
-test('what an alert is about stands there before its first event, and promtool has nothing to say of it', (t) => {
+test('the series of an alert exist before its first event, and promtool finds no fault', (t) => {
   if (!isHere) return t.skip('prometheus is not here: scripts/test unpacks it');
   const { ok, said } = promtool(['check', 'metrics'], firstExposition);
   assert.ok(ok && said === '', said);

@@ -75,7 +75,7 @@ const accessLine = (id: string) =>
   );
 
 // Stands first: what comes later counts.
-test('every series that an alert needs stands at 0 before its first event', async () => {
+test('every series that an alert needs is 0 before its first event', async () => {
   const samples = parseExposition((await gateway.get('/metrics')).text);
   const own = 'section="world",slot="0"';
   for (const outcome of outcomes) {
@@ -95,7 +95,7 @@ test('every series that an alert needs stands at 0 before its first event', asyn
   assert.equal(samples.get(`dbhttpd_pool_connections_max{${own},${backend}}`), settings.pool);
 });
 
-test('what the data refuses has a count of its own, beside its outcomes', async () => {
+test('refusals by the data have a separate count, beside their outcomes', async () => {
   const insert = { sql: 'insert into only_once values (1)' };
   await gateway.db({ SQL: 'create table only_once (id int primary key)' });
   await gateway.post('/v1/query', insert);
@@ -115,7 +115,7 @@ test('what the data refuses has a count of its own, beside its outcomes', async 
   assert.deepEqual((await outcomes())('error', 'rolled_back'), [2, 3]);
 });
 
-test('a scrape tells the build, the start, and how many descriptors there are', async () => {
+test('a scrape has the build, the start, and the number of descriptors', async () => {
   const { text } = await gateway.get('/metrics');
   const { version } = JSON.parse(
     readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
@@ -159,13 +159,13 @@ test('a full queue, a wait that took too long and a deadline while running are c
   assert.deepEqual((await ended())('not_executed'), [2]);
 });
 
-test('what is no HTTP is counted by its code too', async () => {
+test('bytes that are not HTTP are counted by their code too', async () => {
   const failed = await failuresSince();
   assert.equal((await exchange(gateway.port, 'NO HTTP\r\n\r\n')).status, 400);
   assert.deepEqual((await failed())('BAD_REQUEST'), [1]);
 });
 
-test('several statements of which one fails count as the document says: partial, rolled back, error', async () => {
+test('several statements of which one fails count as the document reports: partial, rolled back, error', async () => {
   const ended = await outcomesSince();
   await gateway.dbPost({ SQL: 'insert into t values (1); insert into nowhere values (1)' });
   await gateway.dbPost({
@@ -239,7 +239,7 @@ describe('where a gateway or a worker ends', () => {
     return connection;
   }
 
-  test('a worker that dies takes its requests along, and the log and a counter tell how many', async () => {
+  test('a worker that dies takes its requests along, and the log and a counter have their number', async () => {
     const sound = await openAway();
     const asked = [await openAway(sound), await openAway(sound), await openAway(sound)];
     for (const { send } of asked) {
@@ -264,7 +264,7 @@ describe('where a gateway or a worker ends', () => {
     assert.equal(await eventually('a scrape', lost), 3);
   });
 
-  test('what a worker counted more than a second before its death is in the next scrape, though no scrape asked it', async () => {
+  test('events that a worker counted more than a second before its death are in the next scrape, though no scrape came before', async () => {
     const asked = await openAway();
     const missing = () => readMetric(other, 'dbhttpd_failures_total', { code: 'NOT_FOUND' });
     const missingBefore = await missing();

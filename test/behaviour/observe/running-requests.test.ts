@@ -172,7 +172,7 @@ test('a waiting request is ended without a trace, and a write is reported as unk
   assert.ok(Number(counted?.n) <= 16 - waited);
 });
 
-test('nothing else triggers it: no token, a foreign page, another method, no such number', async (t) => {
+test('no other request triggers it: no token, a foreign page, another method, no such number', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const reply = run(`select ${gate.zero}`, 'stays');

@@ -53,7 +53,7 @@ const counted = (digest: string, count: number) =>
     return line?.count === count ? line : undefined;
   });
 
-test('counts over both workers what differs in its literals alone', async () => {
+test('counts statements that differ only in literals together, over both workers', async () => {
   const from = Date.now();
   const bodies = Array.from(
     { length: 40 },
@@ -71,7 +71,7 @@ test('counts over both workers what differs in its literals alone', async () => 
   assert.ok(p50 > 0 && p50 <= p95 && p95 <= p99 && p99 <= line.total_ms, JSON.stringify(line));
 });
 
-test('sorts by share of the time; `other` stands last, and all shares are one', async () => {
+test('sorts by share of the time; `other` comes last, and all shares are one', async () => {
   await ask('select sleep(0.4) as slow');
   await counted('select sleep(?) as slow', 1);
   const all = await lines();
@@ -89,7 +89,7 @@ test('sorts by share of the time; `other` stands last, and all shares are one', 
   assert.ok(Math.abs(slow.share - slow.total_ms / wholeMs) < 0.001, JSON.stringify(all));
 });
 
-test('tells no literal, wherever it stands', async () => {
+test('shows no literal from any place in a statement', async () => {
   const texts = [
     "select 'qzx7531', 7531, 0x7531, -7531.7531e1 from kept",
     "select 'it''s qzx7531', 'it\\'s', 'qzx7531' from kept",
@@ -113,7 +113,7 @@ test('tells no literal, wherever it stands', async () => {
   assert.doesNotMatch(text, /7531|qzx|7532/);
 });
 
-test('tells errors by their class', async () => {
+test('counts errors by their class', async () => {
   await ask("insert into kept values (1, 'a')");
   await ask("insert into kept values (1, 'b')");
   await ask('select sleep(20) as killed', { timeout_ms: 500 });

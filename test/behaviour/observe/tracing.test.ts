@@ -79,7 +79,7 @@ function sentSince(from: number, matches: RegExp): (readonly [string, string | u
     .map(({ statement, attributes }) => [statement, attributes.traceparent]);
 }
 
-test('the trace stands in the access log and in the line of a slow statement', async () => {
+test('the trace is in the access log and in the line of a slow statement', async () => {
   const { traceId, options } = createTrace();
   const reply = await gateway.db({ SQL: `select ${slow}` }, options);
   assert.equal(reply.status, 200);
@@ -149,7 +149,7 @@ function numbers(count: number): string {
   return `select 1 from ${sets.join(', ')}`;
 }
 
-test('without a traceparent, or with what is none, a request runs as ever, and its lines name no trace', async () => {
+test('without a valid traceparent a request runs as ever, and its lines name no trace', async () => {
   const { traceparent, traceId } = createTrace();
   const others = ['', 'secret', traceparent.toUpperCase(), `${traceparent}, ${traceparent}`];
   for (const [n, given] of [undefined, ...others].entries()) {

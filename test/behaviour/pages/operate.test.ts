@@ -345,7 +345,7 @@ test('a worker that hangs was replaced meanwhile; so is one that is ended by han
   assert.equal(situation.daemon.workers().length, 2);
 });
 
-test('every section with commands was told', (t) => {
+test('every section with commands was run', (t) => {
   if (!ownServerOnly(t)) return;
   const headings = new Set(blocks.map(({ heading }) => heading));
   assert.deepEqual([...told].sort(), [...headings].sort());

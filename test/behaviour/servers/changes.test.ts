@@ -117,7 +117,7 @@ test('failover_wait bounds how long a request waits for a primary: 503 NO_PRIMAR
   });
 });
 
-test('a batch with a key whose COMMIT is refused by a primary that has become read-only is run once more on the next', async (t) => {
+test('a batch with a key whose COMMIT is refused by a primary that has become read-only runs once more on the next', async (t) => {
   if (!replicationHere(t)) return;
   await withSharedGateway(async (gateway) => {
     const [first, second] = [serverAt(0), serverAt(1)];
@@ -201,7 +201,7 @@ test('a name that leads to another server is followed, though the one before sti
   }
 });
 
-test('a password that one server does not take leaves that one out, and the log tells why', async (t) => {
+test('a server that does not take a password is left out, and the log has the reason', async (t) => {
   if (!replicationHere(t)) return;
   const { user, password } = set.target;
   const change = (server: ReplicationServer, to: string) =>
@@ -230,7 +230,7 @@ test('a password that one server does not take leaves that one out, and the log 
   });
 });
 
-test('a gateway that is started while no server is there serves as soon as one is', async (t) => {
+test('a gateway that starts before its servers serves as soon as one is up', async (t) => {
   if (!replicationHere(t)) return;
   for (const { link } of set.servers) {
     await link.listen(false);

@@ -234,7 +234,7 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual([numbers.has(primary), numbers.size], [false, 2]);
   });
 
-  test('a write with a token runs once, also if the server must first be asked for the position', async () => {
+  test('a write with a token runs once, even if the gateway must first query the position of the server', async () => {
     const before = await gateway.dbPost({ SQL: 'select n from notes', READ_ONLY: true });
     const headers = { 'X-Consistency-Token': String(before.headers['x-consistency-token']) };
     const write = { statements: [{ sql: 'insert into notes values (300, 1)' }] };
@@ -267,7 +267,7 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual(rows, [{ n: 2 }]);
   });
 
-  test('a request after a transaction of dbhttpd/client sees what that has written', async () => {
+  test('a request after a transaction of dbhttpd/client sees its changes', async () => {
     const seen = new Seen();
     const mine = connect({ url: gateway.url }).with({ seen });
     for (const n of [1, 2, 3]) {
@@ -283,7 +283,7 @@ describe('the consistency token', { skip }, () => {
     }
   });
 
-  test('a long reply that is read at several moments says that its token is unverified', async () => {
+  test('a long reply that is read at several moments reports that its token is unverified', async () => {
     const long = 'select text from pages; select n from notes';
     const { status, headers } = await gateway.dbPost({ SQL: long });
     assert.equal(status, 200);

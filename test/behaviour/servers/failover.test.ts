@@ -89,7 +89,7 @@ for (const [how, losing] of [
   });
 }
 
-test('writes around a crash of the only server learn what became of them, and succeed within 2 s of its return', async (t) => {
+test('writes around a crash of the only server learn their outcome, and succeed within 2 s of its return', async (t) => {
   if (!replicationHere(t)) return;
   const wish = { ...plan, ...oneWorker, how: 'restarted', replicas: 0, losing: false } as const;
   const history = await makeFailoverHistory(wish);

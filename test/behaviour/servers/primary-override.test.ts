@@ -116,7 +116,7 @@ test('while no instance runs the file is changed, for its user alone, and the ne
   assert.match(daemon.readLog(), line);
 });
 
-test('it overrides what was remembered, also under the name of the host alone', async () => {
+test('it overrides the memory, even under the name of the host alone', async () => {
   const daemon = create({ host: `localhost:${database.port}, ${closed}` });
   const earlier = rememberOther(daemon);
   assertDone(await setPrimary(daemon, 'LOCALHOST'), new RegExp(`before: ${closed}$`, 'm'));
@@ -126,7 +126,7 @@ test('it overrides what was remembered, also under the name of the host alone', 
   assert.equal(memory.term, earlier.term + 1);
 });
 
-test('--check says what a start would make of the servers with this memory', async () => {
+test('--check reports what a start would decide about the servers with this memory', async () => {
   const daemon = create();
   const roleOf = async () => /^role: .*$/m.exec((await daemon.run(['--check'])).stdout)?.[0];
   assert.match(`${await roleOf()}`, /^role: primary /);
@@ -230,7 +230,7 @@ test('every section that has the server changes, and no other', async () => {
   assert.throws(() => statSync(fileOf(daemon, 'moon')), /ENOENT/);
 });
 
-test('an instance that was started before the server was listed refuses, and its memory stays', async () => {
+test('an instance that was started before the server was listed refuses, and its memory is unchanged', async () => {
   const daemon = create({ host: `127.0.0.1:2, ${closed}` });
   const earlier = rememberOther(daemon);
   assert.equal((await daemon.start()).status, 0);

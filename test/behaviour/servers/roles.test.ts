@@ -132,7 +132,7 @@ test('a former primary that follows the new one is a replica', async (t) => {
   await rolesBecome(gateway, ['replica', 'primary', 'replica']);
 });
 
-test('a frozen primary is noticed within 2 s, and its client learns what is known; writes go to the next', async (t) => {
+test('a frozen primary is noticed within 2 s, and its client learns the known outcome; writes go to the next', async (t) => {
   if (!replicationHere(t)) return;
   await set.waitForCatchUp();
   const [first, second] = [serverAt(0), serverAt(1)];

@@ -133,7 +133,7 @@ async function withGateway(
 const valueSql = 'select v from t where id = 1';
 const cellOf = (reply: Reply) => reply.json<{ RESULT: { ROWS: string[][] } }>().RESULT.ROWS[0]?.[0];
 
-test('each request reaches the section that it names, the first one without a name, and its reply says which', async () => {
+test('each request reaches the section that it names, or the first one, and its reply names the section', async () => {
   await withSharedGateway(async (gateway) => {
     for (const SERVER of [undefined, ...names]) {
       const asked = { SQL: valueSql, SERVER, SERVER_NAME: true };
@@ -154,7 +154,7 @@ test('each request reaches the section that it names, the first one without a na
   });
 });
 
-test('a reply about a server is about the section that was asked', async () => {
+test('a reply about a server is about the requested section', async () => {
   await withSharedGateway(async (gateway) => {
     const asked = { HOST_INFO: true, SERVER_NAME: true };
     const told = async (SERVER: Name) =>
@@ -288,7 +288,7 @@ test('identical reads share one execution inside of a section, and never with an
   });
 });
 
-test('each section has its series, and the daemon has what it counts once under the first one’s name', async () => {
+test('each section has its series; what the daemon counts once is under the name of the first one', async () => {
   await withSharedGateway(async (gateway) => {
     const sections = names.map((name) => `counted_${name}`);
     const [first, second] = sections;
@@ -338,7 +338,7 @@ test('each section has its series, and the daemon has what it counts once under 
   });
 });
 
-test('one database that is down takes nothing from the other, and /readyz says of both how they are', async () => {
+test('one database that is down does not affect the other, and /readyz reports both', async () => {
   await withSharedGateway(async (gateway) => {
     const { shop } = proxies;
     const readyz = async () => {
@@ -417,7 +417,7 @@ test('a stop lets requests in flight on every section finish', async () => {
   });
 });
 
-test('/openapi.json describes what a further section answers, and that one may be named', async () => {
+test('/openapi.json describes the replies of a further section, and that requests may name it', async () => {
   await withSharedGateway(async (gateway) => {
     const document = (await gateway.get('/openapi.json')).json<{
       components: { schemas: Record<string, { properties?: { section?: object } }> };
@@ -438,7 +438,7 @@ test('/openapi.json describes what a further section answers, and that one may b
   });
 });
 
-test('docs/guides/several-databases.md: every question gets the answer that stands there', async () => {
+test('docs/guides/several-databases.md: every request gets the answer of the page', async () => {
   await databases.world.query(`
     create table place (name varchar(60) not null primary key);
     insert into place values ('Baku'), ('Longyearbyen')`);

@@ -146,7 +146,7 @@ test('init_sql holds after the connect and after each reset, whatever a request 
   }
 });
 
-test('a write is committed as the request says, whatever init_sql says', async () => {
+test('a write is committed as the request demands, whatever init_sql sets', async () => {
   for (const [section, init] of Object.entries(uncommitting)) {
     await database.query('delete from t');
     const sql = 'insert into t (n) values (?)';
@@ -168,7 +168,7 @@ test('a write is committed as the request says, whatever init_sql says', async (
   }
 });
 
-test('a server whose global settings are odd serves as any other', async (t) => {
+test('a server with odd global settings serves as any other', async (t) => {
   if (!ownServerOnly(t) || odd === undefined) return;
   await odd.query('create table t (v varchar(9)) engine = innodb; commit');
   for (let round = 0; round < 2; round += 1) {

@@ -129,7 +129,7 @@ const places: Readonly<Record<string, (effect: string) => string>> = {
 const isThorough = cases(1) > 1;
 
 for (const [index, effect] of effects.entries()) {
-  test(`nothing is left of ${effect}, wherever it stands`, async () => {
+  test(`nothing is left of ${effect} in any place`, async () => {
     for (const [at, [place, put]] of Object.entries(places).entries()) {
       // No text shows what a stored function does, so in each place a few of them represent all.
       if (effect.startsWith('f_') && !isThorough && at % 3 !== index % 3) continue;
@@ -139,7 +139,7 @@ for (const [index, effect] of effects.entries()) {
   });
 }
 
-test('nothing is left of a procedure, however it does it and however it ends', async () => {
+test('nothing is left of a procedure, whatever it does and however it ends', async () => {
   const procedures = await database.query(
     'select routine_name as name from information_schema.routines where routine_schema = database() and routine_type = ?',
     ['PROCEDURE'],

@@ -85,7 +85,7 @@ const leaving = [
   'insert into counting values (1)',
 ];
 
-test('nothing is left of what a view or a trigger does to the session', async () => {
+test('nothing is left of the effects of a view or a trigger on the session', async () => {
   for (const SQL of leaving) {
     const reply = await ask(SQL);
     assert.equal(reply.status, 200, `${SQL}: ${reply.text}`);

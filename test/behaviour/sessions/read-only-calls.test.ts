@@ -143,7 +143,7 @@ for (const [way, ask] of Object.entries(ways)) {
     assert.equal(await isLocked(), false);
   });
 
-  test(`${way}: what only reads is answered`, async () => {
+  test(`${way}: a call that only reads is answered`, async () => {
     for (const sql of [
       'select f_reads(2)',
       'select n from v_calls',
@@ -181,7 +181,7 @@ test('a function that was created a moment ago is looked into as well', async ()
   assert.equal(await globalValue(), 0);
 });
 
-test('what the account may not see is refused, and the message names the grant', async () => {
+test('a call that the account may not see is refused, and the message names the grant', async () => {
   const refused = async (SQL: string) =>
     documentOf(await gateway.dbPost({ SERVER: blind, SQL }), 403).ERROR ?? '';
   assert.match(await refused('select f_reads(1)'), /routine f_reads .* GRANT S/);
@@ -189,7 +189,7 @@ test('what the account may not see is refused, and the message names the grant',
   assert.equal(rowsOf(await gateway.dbPost({ SERVER: blind, SQL: 'select * from t' })).length, 2);
 });
 
-test('a literal with an escaped quote beside a function is no doubt', async () => {
+test('a literal with an escaped quote beside a function causes no doubt', async () => {
   const reply = await gateway.dbPost({ SQL: "select f_reads(2), 'it\\'s'", READ_ONLY: true });
   assert.deepEqual(rowsOf(reply), [[2, "it's"]]);
 });

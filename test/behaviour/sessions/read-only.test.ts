@@ -56,7 +56,7 @@ for (const [way, ask] of Object.entries(ways)) {
     }
   });
 
-  test(`${way}: what could write is refused, and not sent`, async () => {
+  test(`${way}: a statement that could write is refused, and not sent`, async () => {
     for (const sql of [
       'insert into t values (2)',
       'delete from t',

@@ -174,7 +174,7 @@ test('a write after `autocommit = 0` is committed', async () => {
   assert.equal((await database.query("select id from t where v = 'seen'")).length, 1);
 });
 
-test('nothing uncommitted stays: neither visible to the next request nor blocking others', async () => {
+test('nothing uncommitted remains: neither visible to the next request nor blocking others', async () => {
   for (const begin of ['begin', 'set autocommit = 0', 'start transaction', '/*! begin */']) {
     await ask(`${begin}; insert into t (v) values ('ghost'); update two set n = n + 10`);
     assert.equal(cellOf(await ask("select count(*) from t where v = 'ghost'")), 0, begin);

@@ -85,7 +85,7 @@ async function check(sql: string, what: string) {
 }
 
 for (const [what, one] of Object.entries(everywhere)) {
-  test(`BIT(1) to BIT(64) through ${what}: the value, whatever form it comes in`, async () => {
+  test(`BIT(1) to BIT(64) through ${what}: the value, in whatever form it arrives`, async () => {
     await check(
       statement(one, (name) => ` as x${name}`),
       what,

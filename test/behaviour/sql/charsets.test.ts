@@ -61,7 +61,7 @@ test('puts U+FFFD where text is no UTF-8, for one row and for many, whole and st
   }
 });
 
-test('says numbers, dates and text the same under every character set of results', async (t) => {
+test('gives the same numbers, dates and text under every character set of results', async (t) => {
   await database.query(
     `create table kinds (i int, z int(5) zerofill, b bigint unsigned, e decimal(10,2), d double, y year, da date,
      ti time(3), bi bit(10), s set('a','b'), bl blob, js json, t varchar(20) character set utf8mb4)`,
@@ -143,7 +143,7 @@ test('leaves nothing of it to the next request', async () => {
   assert.deepEqual(at(await ask('select 1'), 'RESULT', 'ROWS', 0, 0), new JsonNumber('1'));
 });
 
-test('gives bytes, not text, to connections that ask for no character set', async () => {
+test('gives bytes, not text, to connections without a character set', async () => {
   const rows = await lastRows("set names binary; select 'é', 1, x'ff'", 1);
   assert.deepEqual(rows, [['w6k=', new JsonNumber('1'), '/w==']]);
 });

@@ -28,7 +28,7 @@ test('no name that classification trusts can reach a stored function', async () 
   await connection.end();
 });
 
-test('a stored function with the name of a harmless one is not what a plain call reaches', async () => {
+test('a plain call does not reach a stored function with the name of a harmless one', async () => {
   const connection = await database.connect();
   await connection.query(
     'create function soundex(a int, b int) returns int deterministic return 42',
@@ -38,7 +38,7 @@ test('a stored function with the name of a harmless one is not what a plain call
   await connection.end();
 });
 
-test('what a name reaches whose parenthesis does not touch it is not trusted where that is a stored function', async () => {
+test('a name whose parenthesis does not touch it is not trusted if it reaches a stored function', async () => {
   const connection = await database.connect({ flags: ['-IGNORE_SPACE'] });
   const builtIns = builtInsOf(database.flavour, database.version);
   const reached: string[] = [];

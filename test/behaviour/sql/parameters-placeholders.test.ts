@@ -118,7 +118,7 @@ function countByBinding(sql: string): number | null {
   return null;
 }
 
-test('a text in doubt goes as it is where no value does', async () => {
+test('a doubtful text without values is sent unchanged', async () => {
   for (const sql of ['select /*M!?*/', "select /*!'a'*/"]) {
     assert.deepEqual(bind(sql, [], plenty), { ok: true, sql });
     const refused = bind(sql, ['?'], plenty);

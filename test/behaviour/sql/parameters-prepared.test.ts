@@ -334,7 +334,7 @@ test('random values are kept as prepared statements keep them', async () => {
   });
 });
 
-test('any bytes arrive as they were sent, and are bytes wherever they stand', async () => {
+test('any bytes arrive unchanged, and are bytes in any place', async () => {
   await inEverySession(async ({ connection }) => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 20 }), async (bytes) => {

@@ -159,7 +159,7 @@ test('keeps every digit of a number', async () => {
   await connection.end();
 });
 
-test('works wherever an expression stands, and uses the index of a column of any charset', async () => {
+test('works in the place of any expression, and uses the index of a column of any charset', async () => {
   const connection = await database.connect({ rowsAsArray: true });
   // The same as in the gateway's sessions: a collation other than the charset's default would clash with the values'.
   await connection.query('set names utf8mb4');

@@ -136,7 +136,7 @@ test('it is counted once, by its status and by why it failed', async () => {
   assert.deepEqual(await counts(), [good + 1, bad + 1, ok + 1, refused + 1, clients]);
 });
 
-test('while it runs, it is listed once, with its own id and client; its connection to the other worker is no client', async () => {
+test('while it runs, it is listed once, with its own id and client; its connection to the other worker is not a client', async () => {
   const connections = () => readMetric(gateway, 'dbhttpd_client_connections');
   const before = await connections();
   gate = await closeGate(database);
@@ -154,7 +154,7 @@ test('while it runs, it is listed once, with its own id and client; its connecti
   assert.equal((await other.reply()).status, 200);
 });
 
-test('when its client leaves it is one line, with what became of it', async () => {
+test('if its client leaves, it is one line with its outcome', async () => {
   other.send(query('insert into notes (who) values (1)'));
   assert.equal((await other.reply()).status, 200);
   gate = await closeGate(database);

@@ -104,7 +104,7 @@ async function withGateway(
   }
 }
 
-test('a killed worker takes only its own transactions with it', async () => {
+test('a killed worker loses only its own transactions', async () => {
   const all = await Promise.all(Array.from({ length: 9 }, () => beginHeld(gateway)));
   for (const [who, held] of all.entries()) {
     await held.query('insert into notes (who) values (:who)', { params: { who } });
@@ -152,7 +152,7 @@ const leaving = [
   'call restarts()',
 ];
 
-test('a rollback says that all is undone only if nothing may have stayed when the connection was lost', async () => {
+test('a rollback reports that all is undone only if nothing can have been committed when the connection was lost', async () => {
   for (const sql of leaving) {
     const held = await beginHeld(gateway);
     const [[connection] = []] = await held.rows('select connection_id()');
@@ -165,7 +165,7 @@ test('a rollback says that all is undone only if nothing may have stayed when th
   }
 });
 
-test('the same of a statement whose connection is lost under it, and of one that is lost before COMMIT', async () => {
+test('the same if the connection is lost under a statement, or before COMMIT', async () => {
   const written = await beginHeld(gateway);
   proxy.on(/^insert into plain/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
   assert.equal(summarise(await written.query('insert into plain values (1)')), unknown);
@@ -177,7 +177,7 @@ test('the same of a statement whose connection is lost under it, and of one that
   assert.deepEqual((await ending.rollback()).json(), unproven);
 });
 
-test('the same of one whose worker is killed', async () => {
+test('the same if the worker is killed', async () => {
   const all = await Promise.all(leaving.map(() => beginHeld(gateway)));
   for (const [at, sql] of leaving.entries()) await all[at]?.query(sql);
   const plain = await beginHeld(gateway);
@@ -263,7 +263,7 @@ test('a request that waits behind a COMMIT learns how it ended', async () => {
   assert.deepEqual(await written(), [1]);
 });
 
-test('a commit or a rollback that is asked for while a COMMIT runs, and given up, is unknown', async () => {
+test('a commit or a rollback that is requested while a COMMIT runs, and given up, is unknown', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
@@ -282,7 +282,7 @@ test('a commit or a rollback that is asked for while a COMMIT runs, and given up
   assert.deepEqual(await written(), [1]);
 });
 
-test('a commit that is asked for while its worker takes nothing is unknown if a COMMIT runs there', async () => {
+test('a commit that is requested while its worker takes nothing is unknown if a COMMIT runs there', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const owner = await ownerOf(held);
@@ -323,7 +323,7 @@ test('a request that waits behind a lost COMMIT learns that it is unknown', asyn
   assert.deepEqual(told, [unknown, unknown, unknown, over]);
 });
 
-test('what was committed stays committed when its worker is gone', async () => {
+test('committed work remains committed when its worker is gone', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const owner = await ownerOf(held);
@@ -336,7 +336,7 @@ test('what was committed stays committed when its worker is gone', async () => {
   }
 });
 
-test('a worker that cannot be reached for now is not taken for one that is gone', async () => {
+test('a worker that cannot be reached for now does not count as gone', async () => {
   const held = await beginHeld(gateway);
   const owner = await ownerOf(held);
   const early: string[] = [];
@@ -358,7 +358,7 @@ test('a worker that cannot be reached for now is not taken for one that is gone'
   assert.equal((await written()).length, told.filter((one) => one === 'done').length);
 });
 
-test('a deadline that passes before COMMIT is sent undoes all, and says so', async () => {
+test('a deadline that passes before COMMIT is sent undoes all, and reports it', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   proxy.on(/^RELEASE SAVEPOINT/, { kind: 'stall' }, { times: 1 });
@@ -375,7 +375,7 @@ test('a deadline that passes before COMMIT is sent undoes all, and says so', asy
   assert.deepEqual(await written(), []);
 });
 
-test('a deadline that passes in COMMIT tells unknown, and what became of it can be asked', async () => {
+test('a deadline that passes in COMMIT reports unknown, and the outcome can be requested later', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
@@ -409,7 +409,7 @@ test('transactions have half of a pool; more wait, and plain requests do not', a
   await (await waiting).commit();
 });
 
-test('a transaction that waits for room gets what the pipeline gives back', async (t) => {
+test('a transaction that waits for room gets the session that the pipeline gives back', async (t) => {
   await enterPipeline(small, 'select who from notes where id = 1');
   const held = await beginHeld(small);
   t.after(held.rollback);
@@ -458,7 +458,7 @@ test('a client that leaves under a statement has its transaction rolled back', a
   assert.deepEqual(await written(), []);
 });
 
-test('a worker that hangs is waited for up to the deadline of what was passed on to it', async () => {
+test('a hanging worker has until the deadline of the request that was passed on to it', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const owner = await ownerOf(held);
@@ -476,7 +476,7 @@ test('a worker that hangs is waited for up to the deadline of what was passed on
   await held.rollback();
 });
 
-test('behind TLS, and beside a pidfile of a long path, every worker finds them', async () => {
+test('behind TLS, and with a pidfile of a long path, every worker finds them', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'held-'));
   const deep = join(
     directory,

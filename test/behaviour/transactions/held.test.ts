@@ -62,7 +62,7 @@ test('a transaction is seen by others when it is committed, and not before', asy
   assert.equal(await countNotes(), 1);
 });
 
-test('a reply says how long it may lie idle', async () => {
+test('a reply contains how long it may be idle', async () => {
   const begun = await gateway.post('/v1/transaction', { isolation: 'read committed' });
   assert.equal(begun.status, 201);
   const { transaction, idle_timeout_ms } = begun.json<{
@@ -95,7 +95,7 @@ test('a commit may be repeated, and a rollback after it does not say that all is
   assert.equal(await countNotes(), 1);
 });
 
-test('isolation is as it was asked for', async () => {
+test('isolation is that of the request', async () => {
   const blind = await beginHeld(gateway, { isolation: 'repeatable read' });
   const seeing = await beginHeld(gateway, { isolation: 'read committed' });
   for (const held of [blind, seeing])
@@ -216,7 +216,7 @@ test('statements that would end it are refused before they run, and it goes on',
   assert.equal(await countNotes(), 1);
 });
 
-test('its client may go back to savepoints of its own', async () => {
+test('its client may go back to its own savepoints', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   await held.query('savepoint inner_one');
@@ -239,7 +239,7 @@ test('an error of a statement leaves it open, with its warnings', async () => {
   assert.equal(await countNotes(), 2);
 });
 
-test('a procedure that commits ends it, and what follows does not run', async () => {
+test('a procedure that commits ends it, and later statements do not run', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   assert.equal(summarise(await held.query('call commits()')), '409 TRANSACTION_ENDED partial');
@@ -257,7 +257,7 @@ test('COMMIT reveals a procedure that commits and begins again', async () => {
   assert.deepEqual(await database.query('select who from notes'), [{ who: 71 }]);
 });
 
-test('a rollback that could not undo all says so', async () => {
+test('a rollback that could not undo all reports it', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into plain values (1)');
   assert.deepEqual((await held.rollback()).json(), { rolled_back: false, outcome: 'partial' });
@@ -281,7 +281,7 @@ test('a deadlock ends it, and the other one goes on', async () => {
   assert.equal(await countNotes('who = 9'), 0);
 });
 
-test('a statement that passes its deadline ends it, and says that it is undone', async () => {
+test('a statement that passes its deadline ends it, and reports that it is undone', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const late = await held.query('select sleep(20)', { timeout_ms: 1000 });
@@ -318,7 +318,7 @@ test('its rows come in every format, however many they are', async () => {
   await held.rollback();
 });
 
-test('a token is one for its own bearer alone', async () => {
+test('a token is valid for its own bearer only', async () => {
   const held = await beginHeld(gateway);
   const other = holdBy(gateway, held.token, { headers: bearing(otherToken) });
   assert.equal(summarise(await other.query('select 1')), over);
@@ -327,7 +327,7 @@ test('a token is one for its own bearer alone', async () => {
   await held.commit();
 });
 
-test('a rollback of what a statement has ended, or of what could not be undone, says so as often as it is repeated', async () => {
+test('a rollback after a statement has ended it, or after an incomplete rollback, reports so at each repetition', async () => {
   const partial = { rolled_back: false, outcome: 'partial' };
   const committing = await beginHeld(gateway);
   await committing.query('insert into notes (who) values (1)');

@@ -356,7 +356,7 @@ test('its worker is killed', async () => {
   await lose({ gateway, proxy, strike }, whoAnsweredDied);
 });
 
-test('its worker is killed, and another one had passed on to it what is under way', async () => {
+test('its worker is killed, and another one had passed on a request in flight to it', async () => {
   const [holder, other] = twoWorkers();
   await only(holder, other);
   const via = async (count: number) => {
@@ -462,7 +462,7 @@ async function loseByTime(settings: object, end: 'idle' | 'too_old', cells: Cell
 }
 
 describe('time', { concurrency: true }, () => {
-  test('it lies idle for too long; what is under way is not idle', async () => {
+  test('it is idle for too long; a request in flight is not idle', async () => {
     await loseByTime({ transaction_idle_timeout: '3s' }, 'idle', {
       'BEGIN is on its way': goesOn('begun', 3),
       'BEGIN is done, its answer on its way': goesOn('begun', 3),
@@ -490,7 +490,7 @@ describe('time', { concurrency: true }, () => {
   });
 });
 
-test('nothing of them has come later', async () => {
+test('nothing of them has arrived later', async () => {
   const rows = await database.query('select who, n from notes order by who, n');
   const found = rows.map(({ who, n }) => [Number(who), Number(n)]);
   assert.deepEqual(

@@ -89,7 +89,7 @@ test('a body in chunks, with trailers, or one that is waited for, comes whole to
   assert.equal(firstCell(waited), '7');
 });
 
-test('as much as a request may have is passed on, of body and of headers, and no more', async () => {
+test('a request of the largest body and headers is passed on, and no larger one', async () => {
   const [{ send, reply }] = connections;
   const shell = query(transactions[1], "select length('')");
   const most = maxRequestBytes - (shell.length - shell.indexOf('\r\n\r\n') - 4);
@@ -106,7 +106,7 @@ test('as much as a request may have is passed on, of body and of headers, and no
   assert.equal((await reply()).status, 413);
 });
 
-test('what runs in another worker, which has no client of its own, is answered while the gateway stops', async () => {
+test('a request that runs in another worker, which has no other client, is answered while the gateway stops', async () => {
   const own = await startGateway({ database, settings: { workers: 2 } });
   try {
     const [owner, other] = await openAtEach(own.port, 2);

@@ -112,7 +112,7 @@ test('two clients that deadlock on purpose both commit', async () => {
   ]);
 });
 
-test('a rerun finds none of what the run before has left in the session', async () => {
+test('a rerun finds no trace of the earlier run in the session', async () => {
   const light = ['insert into t select 50 + ifnull(@n, 0), 0', 'set @n = ifnull(@n, 0) + 1'];
   const gate = await closeGate(database);
   const wait = `select ${gate.zero}`;
@@ -274,7 +274,7 @@ test('a row that has changed since the snapshot: the batch is run again', async 
   ]);
 });
 
-test('a deadline undoes all that was done, and says so', async () => {
+test('a deadline undoes all that was done, and reports it', async () => {
   const problem = await batch([write, 'do sleep(60)'], { timeout_ms: 1000 });
   assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
   assert.equal(problem.retryable, true);
@@ -319,7 +319,7 @@ test('a client that leaves after COMMIT was sent: it runs to its end', async () 
   rule.remove();
 });
 
-test('a deadline while COMMIT runs: no reply says that the batch was not applied', async () => {
+test('a deadline while COMMIT runs: no reply claims that the batch was not applied', async () => {
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const problem = await batch([write], { timeout_ms: 1500 });
   assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'unknown', undefined]);
@@ -337,7 +337,7 @@ const cuts: readonly Fault[] = [
   { kind: 'cut-reply', afterBytes: 5, how: 'fin' },
 ];
 
-test('a connection that is lost at any step: no reply says that nothing was applied', async () => {
+test('a connection that is lost at any step: no reply claims that nothing was applied', async () => {
   const steps = [/START TRANSACTION/, /id = 1$/, /RELEASE SAVEPOINT/, /^COMMIT$/];
   for (const matches of steps) {
     for (const fault of cuts) {
@@ -387,7 +387,7 @@ test('a connection that is lost while all is undone is unknown', async () => {
   await eventually('the server has undone it', async () => (await values()).length === 2);
 });
 
-test('a full queue refuses a batch, and what waits is withdrawn at a quarter of its deadline', async () => {
+test('a full queue refuses a batch, and a waiting one is withdrawn at a quarter of its deadline', async () => {
   const gate = await closeGate(database);
   try {
     const held = Array.from({ length: 4 }, () => batch([`select ${gate.zero}`]));
@@ -426,7 +426,7 @@ test('a stop lets a batch run to its end', async () => {
   ]);
 });
 
-test('what a batch leaves in its session is gone, and requests are counted', async () => {
+test('the traces of a batch in its session are gone, and requests are counted', async () => {
   await batch(['set @left = 1']);
   for (let at = 0; at < 8; at += 1) {
     const reply = await gateway.post('/v1/query', { sql: 'select @left' });

@@ -41,7 +41,7 @@ async function resets(): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-test('nothing of what a batch leaves in its session reaches the next request', async () => {
+test('no trace of a batch in its session reaches the next request', async () => {
   const leaving: readonly (readonly string[])[] = [
     ['set @found = 1'],
     ['select @found := 1'],

@@ -128,7 +128,7 @@ test('a CALL has all its results, between others', async () => {
   assert.equal(await count('orders'), 1);
 });
 
-test('an error undoes all and says which statement', async () => {
+test('an error undoes all and reports which statement', async () => {
   const problem = await problemOf([
     'insert into orders (user) values (1)',
     order,
@@ -140,7 +140,7 @@ test('an error undoes all and says which statement', async () => {
   assert.deepEqual([await count('orders'), await count('items')], [0, 0]);
 });
 
-test('a failed expectation leaves no trace, wherever it stands', async () => {
+test('a failed expectation leaves no trace, in any place', async () => {
   const write = { sql: 'insert into orders (user) values (1), (2)' };
   const cases: readonly (readonly [Statement[], number])[] = [
     [[{ ...write, expect: { affected_rows: 1 } }], 0],
@@ -187,7 +187,7 @@ test('expectations that hold, a count of rows beyond max_rows among them', async
   assert.equal(await count('orders'), 3);
 });
 
-test('what might end the transaction is refused before anything runs', async () => {
+test('a statement that might end the transaction is refused before anything runs', async () => {
   const write = 'insert into orders (user) values (1)';
   const refused = [
     'create table made (n int)',
@@ -216,7 +216,7 @@ test('what might end the transaction is refused before anything runs', async () 
   assert.equal(await count('orders'), 0);
 });
 
-test('the reply to an invalid request says what is wrong with it', async () => {
+test('the reply to an invalid request names the mistake', async () => {
   const one = { sql: 'select 1' };
   const cases: readonly (readonly [object, string, RegExp, number | undefined])[] = [
     [{}, 'NO_SQL', /statements/, undefined],
@@ -289,7 +289,7 @@ test('changes outside of transactions are never reported as rolled back', async 
   assert.deepEqual([await count('orders'), await count('plain')], [0, 3]);
 });
 
-test('without a transaction, executed statements stay and are reported', async () => {
+test('without a transaction, executed statements remain and are reported', async () => {
   const write = 'insert into orders (user) values (1)';
   const fails = "insert into stock values ('A', 1)";
   assert.equal((await committed([write, write], { atomic: false })).results.length, 2);
@@ -368,7 +368,7 @@ test('a comment at the end of a statement ends there', async () => {
   );
 });
 
-test('results beyond what is held undo the batch', async () => {
+test('results beyond the buffer undo the batch', async () => {
   const problem = await problemOf([
     'insert into orders (user) values (1)',
     "select repeat('x', 1000000) from numbers where seq <= 30",
@@ -385,7 +385,7 @@ test('a result that cannot be written undoes the batch', async () => {
   assert.equal(await count('orders'), 0);
 });
 
-test('a write in a batch is not refused because names stand twice, and nothing is where statements commit by themselves', async (t) => {
+test('a write in a batch is not refused for duplicate names, and neither is any statement without a transaction', async (t) => {
   if (database.flavour !== 'mariadb') return t.skip('no RETURNING here');
   const insert = 'insert into orders (user) values (1) returning user, user';
   const ask = async (atomic: boolean, ...statements: string[]) => {
@@ -427,7 +427,7 @@ test('thousands of statements whose numbers have fractions delay no other reques
 
 const query = (body: object) => gateway.post('/v1/query', body);
 
-test('a dry run tells what would be done, and leaves no trace', async () => {
+test('a dry run reports what would be done, and leaves no trace', async () => {
   const write = await query({ sql: 'insert into orders (user) values (1), (2)', dry_run: true });
   const { request_id, section, ...rest } = write.json<Record<string, unknown>>();
   assert.deepEqual(rest, { affected_rows: 2, insert_id: '1', warnings: 0, rolled_back: true });
@@ -464,7 +464,7 @@ test('a write that gives back its rows is counted by them', async (t) => {
   assert.equal(read.status, 200);
 });
 
-test('what is not known to be undoable is refused before it runs', async () => {
+test('a statement that may not be undoable is refused before it runs', async () => {
   const refused = [
     'create table made (n int)',
     'call adds(1)',

@@ -56,7 +56,7 @@ test('rows as objects through the pipeline are the same, and no more than fits i
   for (const rows of replies) assert.deepEqual(rows, alone);
 });
 
-test('names that stand twice are refused as objects, and named; of a read nothing has changed', async () => {
+test('duplicate names are refused as objects, and named; a read has changed nothing', async () => {
   const sql = 'select id, name, id, total as name, doc from orders';
   for (const type of ['application/json', ndjson]) {
     const reply = await ask({ sql, rows: 'object' }, type);
@@ -117,7 +117,7 @@ test('rows of a write that are more than max_result_bytes are left out, and the 
   ]);
 });
 
-test('lines: columns, a row each, and an end that says how many', async () => {
+test('lines: columns, a row each, and an end with the number of rows', async () => {
   const reply = await ask({ sql: select }, ndjson);
   assert.equal(reply.headers['content-type'], ndjson);
   assert.equal(reply.headers['content-length'], String(reply.body.length));
@@ -158,7 +158,7 @@ test('CSV: a header, CRLF, NULL distinct from an empty string', async () => {
   assert.equal(none.text, 'id,name\r\n');
 });
 
-test('what fails before the first byte has left is a problem with its own status', async () => {
+test('a failure before the first byte has left is a problem with its own status', async () => {
   for (const type of [ndjson, csv]) {
     const refused = await ask({ sql: 'select * from nope' }, type);
     assert.deepEqual([refused.status, refused.json<Problem>().code], [422, 'ER_NO_SUCH_TABLE']);
@@ -190,7 +190,7 @@ test('Accept chooses, by weight', async () => {
   assert.equal(await made(1), 0);
 });
 
-test('what has no columns, or several results, is JSON or nothing', async () => {
+test('a statement without columns, or with several results, is JSON or refused', async () => {
   for (const sql of [
     'insert into made (n) values (2)',
     'call two()',
@@ -246,7 +246,7 @@ test('gzip on request, for more than a kibibyte', async () => {
   assert.equal(old.headers['content-encoding'], undefined);
 });
 
-test('a reply says all that it differs by, also when it streams', async () => {
+test('Vary lists everything that a reply depends on, also when it streams', async () => {
   const sql = "select repeat('x', 1000) from numbers where seq <= 300";
   for (const coding of ['gzip', 'identity']) {
     const more = { Origin: origin, 'Accept-Encoding': coding };

@@ -233,7 +233,7 @@ function guarded(): Gateway {
 }
 
 for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/batch': ofBatch })) {
-  test(`every status that is listed for ${path} is provoked, and each reply is as it is described`, async () => {
+  test(`every status that is listed for ${path} is provoked, and each reply matches its description`, async () => {
     const responses = document.paths[path]?.post?.responses ?? {};
     assert.deepEqual(Object.keys(responses), Object.keys(provocations));
     const told = new Set<string>();
@@ -258,7 +258,7 @@ const inside = [
 ] as const;
 
 for (const [path, method] of inside) {
-  test(`every status of ${method} ${path} is provoked, and each reply is as it is described`, async (t) => {
+  test(`every status of ${method} ${path} is provoked, and each reply matches its description`, async (t) => {
     const responses = document.paths[path]?.[method]?.responses ?? {};
     const gate = await closeGate(database);
     t.after(gate.open);

@@ -46,7 +46,7 @@ async function problemOf(body: object | string, headers = {}): Promise<Problem> 
   return problem;
 }
 
-test('a query: columns described, exact numbers as strings, and what is known of the whole', async () => {
+test('a query: described columns, exact numbers as strings, and facts about the whole result', async () => {
   const reply = await query({
     sql: 'select id, total, name from orders where id = :id',
     params: { id: '9007199254740993' },
@@ -79,7 +79,7 @@ test('raw numbers are JSON numbers with all their digits', async () => {
   assert.match(reply.text, /"rows":\[\[9007199254740993,12\.30\]\]/);
 });
 
-test('a write: rows, id as a string, warnings; no id where there is none', async () => {
+test('a write: rows, id as a string, warnings; no id if there is none', async () => {
   const made = await query({ sql: 'insert into made (n) values (?)', params: [5] });
   const { request_id, ...rest } = made.json<Record<string, unknown>>();
   assert.deepEqual(rest, {
@@ -118,7 +118,7 @@ test('a CALL has all its results', async () => {
   assert.equal(none.affected_rows, 0);
 });
 
-test('max_rows cuts and says so; the section bounds what may be asked for', async () => {
+test('max_rows cuts and reports it; the section limits what a request may choose', async () => {
   const sql = 'select seq from numbers where seq <= 2000';
   const cut = (await query({ sql, max_rows: 3 })).json<{ rows: unknown[] }>();
   assert.deepEqual(cut, { ...cut, row_count: 3, truncated: true });
@@ -154,7 +154,7 @@ test("MySQL's errors have its names and real statuses", async () => {
   }
 });
 
-test('a CALL that fails may have applied a part: no reply says that it did not', async () => {
+test('a CALL that fails may have applied a part: no reply claims that it did not', async () => {
   const problem = await problemOf({ sql: 'call half()' });
   assert.deepEqual(
     [problem.status, problem.code, problem.outcome, problem.retryable],
@@ -162,7 +162,7 @@ test('a CALL that fails may have applied a part: no reply says that it did not',
   );
 });
 
-test('what cannot be understood is refused by name, and nothing is run', async () => {
+test('an invalid field is refused by name, and nothing is run', async () => {
   const sql = 'insert into made (n) values (99)';
   const cases: readonly (readonly [object | string, number, string, RegExp])[] = [
     ['{', 400, 'BAD_JSON', /JSON/],

@@ -123,11 +123,11 @@ test('every column type, in every format, as the database holds it', async () =>
   for (const one of typesOf(database)) await check(one);
 });
 
-test('so for the types of newer servers, where the server knows them', async (t) => {
+test('the same for the types of newer servers, if the server knows them', async (t) => {
   for (const one of await newTypesOf(database, connection, t)) await check(one);
 });
 
-test('so for text that could end a line, a field or a string', async () => {
+test('the same for text that could end a line, a field or a string', async () => {
   const values = [
     "'\\r\\n'",
     "'\\n'",

@@ -217,7 +217,7 @@ test('an aborted call is not to be repeated, whenever the signal came', async ()
   );
 });
 
-test('one row, or a failure that says how many there were', async () => {
+test('one row, or a failure with the number of rows', async () => {
   const answering = (found: string) =>
     connect({
       url: 'http://gateway',

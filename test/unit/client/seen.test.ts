@@ -49,7 +49,7 @@ test('requests at once go in turn, so that the last token covers them all', asyn
   assert.deepEqual(sent, ['begin', 'a', 'b']);
 });
 
-test('who has none sends none, and does not wait', async () => {
+test('a reader without a token sends none, and does not wait', async () => {
   const { sent, db } = answering({ token: 'a' }, { token: 'b' });
   await Promise.all([
     db.query('select 1', []),
@@ -58,7 +58,7 @@ test('who has none sends none, and does not wait', async () => {
   assert.deepEqual(sent, [null, null]);
 });
 
-test('what was lost is an error, keeps the token, and can be forgotten', async () => {
+test('a lost token is an error, remains, and can be forgotten', async () => {
   const { sent, db } = answering({ token: 'a' }, { status: 409 }, {});
   const seen = new Seen();
   await db.query('select 1', [], { seen });

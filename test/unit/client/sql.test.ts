@@ -58,7 +58,7 @@ test('rows of an INSERT have the same number of values', () => {
   assert.throws(() => sql.values([[1, 2], [3]]), /row 1 has 1 values, and row 0 has 2/);
 });
 
-test('raw text becomes SQL as it is, and sql itself is no function of a text', () => {
+test('raw text becomes SQL unchanged, and sql itself does not take a text', () => {
   assert.deepEqual(rendered(sql`select 1 ${sql.raw('order by id desc')}`), [
     'select 1 order by id desc',
     [],

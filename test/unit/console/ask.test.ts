@@ -20,7 +20,7 @@ type IsSame<One, Other> = [Widened<One>, Widened<Other>] extends [Widened<Other>
   ? true
   : false;
 
-test('the page takes what the gateway tells, no more and no less', () => {
+test('the page takes what the gateway sends, no more and no less', () => {
   // If they differ, this does not compile.
   const same: readonly [
     IsSame<ShownStats, Stats>,

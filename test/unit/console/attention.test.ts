@@ -34,7 +34,7 @@ const history = (changed: Partial<Stats['history']>): Stats => ({
 
 test('is silent where all is well', () => assert.deepEqual(told(well), []));
 
-test('says why nobody can be served', () => {
+test('explains why no request can be served', () => {
   const workers = well.workers.map((one) => ({ ...one, unready: 'DATABASE_SILENT' }));
   assert.deepEqual(told({ ...well, ready: false, workers }), [
     'bad: Clients cannot be served: DATABASE_SILENT: the database server did not answer in time.',
@@ -74,7 +74,7 @@ const full = (firstRow: readonly number[], more: Partial<Stats['history']> = {})
   },
 });
 
-test('tells of a full pool since when, for how long requests wait, and whether the database is to blame', () => {
+test('reports a full pool: since when, how long requests wait, and whether the database is to blame', () => {
   const since = `since ${clockOf(made.history.at[length - 20])}, for up to 230 ms`;
   const all = `warn: All 10 connections to db are in use, and 3 requests wait, ${since}.`;
   assert.deepEqual(told(full(flat(20))), [
@@ -118,7 +118,7 @@ test('names a replica that is behind, and a server that cannot be used', () => {
   assert.deepEqual(told(backend({ ...unusable, reason: null })), ['bad: db cannot be used.']);
 });
 
-test('counts what ended unknown, and the share that failed', () => {
+test('counts unknown outcomes, and the share of failures', () => {
   const none = Array(length).fill(0);
   const outcomes = { ok: Array(length).fill(100), unknown: [...none.slice(1), 0.5] };
   assert.match(
@@ -133,7 +133,7 @@ test('counts what ended unknown, and the share that failed', () => {
   assert.deepEqual(told(history({ outcomes: failing, data_refusals: refusals })), []);
 });
 
-test('tells since when requests take far longer than before', () => {
+test('reports since when requests take far longer than before', () => {
   const since = length - 40;
   const p99 = well.history.at.map((_, at) => (at < since ? 20 : 900));
   const [text] = told(history({ latency_ms: { ...well.history.latency_ms, p99 } }));
@@ -144,7 +144,7 @@ test('tells since when requests take far longer than before', () => {
   );
 });
 
-test('tells how long the oldest request is under way', () => {
+test('reports how long the oldest request has been in flight', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
   assert.deepEqual(told(well, [{ ...request, age_ms: 45_000, phase: 'running', backend: 'db' }]), [
@@ -179,7 +179,7 @@ const of = (...statements: readonly StatementsReply['statements'][number][]): St
 const since = (point: number, before: number, now: number) =>
   at.map((_, place) => (place < point ? before : now));
 
-test('names a statement that has become slow, what it took before, and since when', () => {
+test('names a statement that has become slow, its earlier time, and since when', () => {
   const told_ = told(
     well,
     [],
@@ -207,14 +207,14 @@ test('is silent of statements that were always slow, that are rare, or that do n
   );
 });
 
-test('says that it is the server where many statements have become slow', () => {
+test('blames the server if many statements have become slow', () => {
   const many = Array.from({ length: 5 }, (_, n) => statement(`select ${n}`, since(50, 2, 80)));
   const lines = told(well, [], of(...many));
   assert.equal(lines.length, 4);
   assert.equal(lines[3], 'warn: 2 more statements are slow: the database server is.');
 });
 
-test('does not tell what a cause leads to beside the cause', () => {
+test('does not report the effects of a cause beside the cause', () => {
   const p99 = changed(20, 900);
   const latency_ms = { ...well.history.latency_ms, p99 };
   const lines = told(history({ latency_ms }), [], of(statement('a', since(50, 2, 80))));

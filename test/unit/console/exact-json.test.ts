@@ -41,7 +41,7 @@ test('takes names that are those of objects for ordinary names', () => {
   );
 });
 
-test('refuses what is no JSON', () => {
+test('refuses invalid JSON', () => {
   for (const text of ['', '[1', '{"a"}', '{"a":1', '[1]2', 'nul', "'a'", '{1:2}']) {
     assert.throws(() => parseExact(text), SyntaxError, text);
   }

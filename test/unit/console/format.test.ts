@@ -11,7 +11,7 @@ import {
   formatWhen,
 } from '../../../src/console/format.ts';
 
-test('tells spans in the unit that suits them', () => {
+test('shows spans in the unit that suits them', () => {
   const spans = [0, 0.42, 3.24, 120.4, 1240, 61_000, 3_600_000 * 3, 86_400_000 * 3 + 3_600_000];
   assert.deepEqual(spans.map(formatSpan), [
     '0 ms',
@@ -25,7 +25,7 @@ test('tells spans in the unit that suits them', () => {
   ]);
 });
 
-test('tells what is unknown from what is nothing', () => {
+test('distinguishes unknown from nothing', () => {
   for (const format of [formatSpan, formatCount, formatRate, formatShare, formatBytes]) {
     assert.equal(format(null), '–');
     assert.notEqual(format(0), '–');
@@ -35,7 +35,7 @@ test('tells what is unknown from what is nothing', () => {
   assert.equal(formatMoment(new Date('no date')), '–');
 });
 
-test('tells the date of what is not of today', () => {
+test('shows the date of moments before today', () => {
   const now = new Date(2026, 10, 22, 12, 0, 0);
   assert.equal(formatWhen(new Date(2026, 10, 22, 3, 4, 5), now), '03:04:05');
   assert.equal(formatWhen(new Date(2026, 10, 21, 3, 4, 5), now), '2026-11-21 03:04:05');

@@ -61,26 +61,26 @@ test('every macro is one of mdoc, every list and display is closed, no line is e
   assert.deepEqual(open, []);
 });
 
-test('every option of the command line is there', () => {
+test('it has every option of the command line', () => {
   const options = new Set(usage.match(/(?<= |\[)--?\w+/g));
   const told = termsOf('OPTIONS').flatMap((term) => term.match(/(?<=Fl )\S+/g) ?? []);
   const written = told.map((name) => `-${name.replace('\\-', '-')}`);
   assert.deepEqual(written.sort(), [...options].sort());
 });
 
-test('every key and every exit status is there', () => {
+test('it has every key and every exit status', () => {
   const ofCommand = (term: string) => term.replace(/^Cm /, '');
   assert.deepEqual(termsOf('CONFIGURATION').map(ofCommand), optionKeys);
   assert.deepEqual(termsOf('EXIT STATUS').map(ofCommand), Object.values(exitCodes).map(String));
 });
 
-test('every signal that the supervisor listens to is there', () => {
+test('it has every signal that the supervisor handles', () => {
   const source = readFileSync('src/supervisor/supervisor-process.ts', 'utf8');
   const told = termsOf('SIGNALS').flatMap((term) => term.match(/SIG\w+/g) ?? []);
   for (const [name] of source.matchAll(/SIG[A-Z]+/g)) assert.ok(told.includes(name), name);
 });
 
-test('every page that it names is there', () => {
+test('every page that it names exists', () => {
   const named = called('Pa').filter((name) => name.endsWith('.md'));
   assert.ok(named.length > 2);
   for (const name of named) assert.ok(existsSync(`docs/${name}`), name);

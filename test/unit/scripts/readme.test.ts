@@ -125,7 +125,7 @@ test('every relative link, and every anchor, leads somewhere', () => {
   assert.ok(links > 20, `${links} links`);
 });
 
-test('what code, settings and pages say of a page names one that is there, and a heading that it has', () => {
+test('code, settings and pages name only pages and headings that exist', () => {
   const sources = ['src', 'scripts', 'test', 'deploy'].flatMap((folder) =>
     readdirSync(folder, { encoding: 'utf8', recursive: true })
       .map((name) => join(folder, name))
@@ -147,7 +147,7 @@ test('the index of the documents names every page', () => {
   );
 });
 
-test('what pages say of a source file names one that is there', () => {
+test('pages name only source files that exist', () => {
   const isOfNow = (path: string) => path !== 'CHANGELOG.md';
   const files = /(?<!dist\/)\b(?:src|scripts|test|deploy)\/[\w/-]+\.(?:test\.ts|ts|sh|js)\b/g;
   assert.deepEqual(missing(documents.filter(isOfNow), files), []);

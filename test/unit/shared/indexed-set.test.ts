@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type Indexed, IndexedSet } from '../../../src/shared/indexed-set.ts';
 import { fc } from '../../support/property.ts';
 
-test('holds whoever came and did not go, like a set', () => {
+test('holds the members that were added and not removed, like a set', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 200 }), (steps) => {
       const people = Array.from({ length: 10 }, (): Indexed => ({ index: -1 }));
@@ -26,7 +26,7 @@ test('holds whoever came and did not go, like a set', () => {
   );
 });
 
-test('whoever looks through it may send each one away', () => {
+test('an iteration may remove each member', () => {
   const set = new IndexedSet<Indexed>();
   for (let n = 0; n < 5; n += 1) set.add({ index: -1 });
   let seen = 0;

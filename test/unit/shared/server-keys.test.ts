@@ -24,7 +24,7 @@ test('a key is found whatever its form, and no other one is', () => {
   assert.equal(findKey('no key', [one.spki]), null);
 });
 
-test('a file without a key that can be used says why', () => {
+test('a file without a usable key is reported with the reason', () => {
   const { privateKey } = rsa();
   const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey;
   const pem = { type: 'spki', format: 'pem' } as const;

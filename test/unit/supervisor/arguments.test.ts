@@ -23,12 +23,12 @@ test('help and version need nothing else', () => {
   assert.equal(parseArguments(['--version']).kind, 'version');
 });
 
-test('a section stays a text though it looks like a number', () => {
+test('a section remains a text even if it looks like a number', () => {
   const command = parseArguments(['-c', '/x', '-s', '007']);
   assert.equal(command.kind === 'start' ? command.sections[0] : null, '007');
 });
 
-test('-s names the section and others that list its servers, -m those beside it', () => {
+test('-s names the section and others that list its servers, -m the sections besides', () => {
   const command = parseArguments(['-c', '/x', '-s', 'a:b.c:d', '-m', 'e:f']);
   assert.deepEqual(command, {
     kind: 'start',
@@ -38,7 +38,7 @@ test('-s names the section and others that list its servers, -m those beside it'
   });
 });
 
-test('--primary names an address beside the sections', () => {
+test('--primary names an address, with the sections', () => {
   const command = parseArguments(['--primary', '[::1]:3307', '-c', '/etc/d.ini', '-s', 'world']);
   assert.deepEqual(command, { kind: 'primary', address: '[::1]:3307', ...target });
   assert.equal(parseArguments(['--primary=a', '--help']).kind, 'help');

@@ -15,13 +15,13 @@ test('an actor draws the same numbers with the same seed, and others than its ne
   assert.equal(new Set([draw(7, 'client 1'), draw(7, 'client 2'), draw(8, 'client 1')]).size, 3);
 });
 
-test('a history says its seed before anything is started', async () => {
+test('a history prints its seed before it starts anything', async () => {
   const said: string[] = [];
   const say = (line: string) => void said.push(line);
   await makeHistory({ ...quiet, say }, async () => assert.deepEqual(said, ['a history: seed 7']));
 });
 
-test('a history that does not end fails with its seed and with what each actor does, and stops what it started', async () => {
+test('a history that does not end fails with its seed and the state of each actor, and stops what it started', async () => {
   let stops = 0;
   const never = new Promise<never>(() => {});
   const made = makeHistory({ ...quiet, mostMs: 20 }, async (crew) => {

@@ -62,7 +62,7 @@ function judge(writes: readonly Write[], found: FailoverFound, when: Partial<Fai
 }
 const broken = (...given: Parameters<typeof judge>) => judge(...given).broken;
 
-test('a history in which all is as it was told keeps every promise', () => {
+test('a history in which all reports are true keeps every promise', () => {
   assert.deepEqual(broken([write(1, [ok(100)])], there([1], [1])), []);
   for (const outcome of ['not_executed', 'rolled_back', 'failed', null]) {
     assert.deepEqual(broken([write(1, [denied(outcome)])], there([])), []);
@@ -73,13 +73,13 @@ test('a history in which all is as it was told keeps every promise', () => {
   assert.equal(judge([], there([])).servedMs, 510);
 });
 
-test('a doubled row is seen on either server, and one that nobody wrote', () => {
+test('a doubled row is found on either server, and a row that no client wrote', () => {
   assert.deepEqual(broken([write(1, [unknown()])], there([1, 1])), ['once']);
   assert.deepEqual(broken([write(1, [unknown()])], there([1], [1, 1])), ['once']);
   assert.deepEqual(broken([], there([5])), ['once']);
 });
 
-test('a row that was told as not there is seen on either server', () => {
+test('a row that was reported as missing is found on either server', () => {
   for (const outcome of ['not_executed', 'rolled_back', 'failed', null]) {
     assert.deepEqual(broken([write(1, [denied(outcome)])], there([1])), ['honest']);
     assert.deepEqual(broken([write(1, [denied(outcome)])], there([], [1])), ['honest']);
@@ -132,7 +132,7 @@ test('a failure that the failover does not explain is seen', () => {
   assert.deepEqual(broken(back, there([]), { settledMs: 6_800 }), ['excused']);
 });
 
-test('with a key, one that is never told, a key without its row, and another reply than the first are seen', () => {
+test('with a key, a client without an outcome, a key without its row, and another reply than the first are found', () => {
   const keyed = (told: readonly Told[]) => [write(1, told, 'batch with key')];
   const whole = there([1], [], { keys: [1] });
   const [one, other] = [{ text: '{"a":1}' }, { text: '{"a":2}' }];

@@ -63,7 +63,7 @@ for (const [what, text, end, fault] of faults) {
     ));
 }
 
-test('reads pipelined replies in order, then tells how the connection ended', () =>
+test('reads pipelined replies in order, then reports how the connection ended', () =>
   withServer(
     (socket) => socket.end(cases[0][1] + cases[1][1]),
     async (port) => {

@@ -69,7 +69,7 @@ const one = (told: readonly Told[], more: Partial<KeyedBatch> = {}, manner = per
 ];
 const during = (what: Strike): Outage[] => [{ what, fromMs: 15, toMs: 16 }];
 
-test('what is told and there as it must be keeps all promises', () => {
+test('a history in which all reports are true keeps all promises', () => {
   assert.deepEqual(broken(one([done(1), repeated(1)]), there([1])), []);
   assert.deepEqual(broken(one([rolledBack, done(1)]), there([1])), []);
   assert.deepEqual(broken(one([repeated(1), done(1, { toMs: 50 })]), there([1])), []);
@@ -83,7 +83,7 @@ test('what is told and there as it must be keeps all promises', () => {
   assert.deepEqual(broken(one([refused], { refusal: 'ER_DUP_ENTRY' }), there([])), []);
 });
 
-test('a batch that is there twice, or is not there though it was told, is seen', () => {
+test('a batch that is there twice, or is missing although it was reported, is found', () => {
   const twice = there([1], { entries: new Map([[1, 2]]), marks: new Map([[1, 2]]) });
   const whole = { totals: new Map([[1, 2]]), kept: [text(1), text(1)] };
   assert.deepEqual(broken(one([done(1)]), { ...twice, ...whole }), ['once']);
@@ -116,7 +116,7 @@ test('another reply than the first, a repetition without its mark, and wrong row
   ]);
 });
 
-test('what no fault explains is seen', () => {
+test('an ending that no fault explains is found', () => {
   for (const outages of [[], during('kill'), during('cut')]) {
     assert.deepEqual(broken(one([unknown], {}, givesUp), there([]), outages), ['known']);
   }

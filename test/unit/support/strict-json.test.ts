@@ -10,7 +10,7 @@ test('keeps every digit of a number', () => {
   }
 });
 
-test('refuses what is not RFC 8259', () => {
+test('refuses documents outside of RFC 8259', () => {
   const wrong = [
     ...[
       '',

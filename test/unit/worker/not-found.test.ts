@@ -27,7 +27,7 @@ test('a path that is nearly one that is served gets its name', () => {
   }
 });
 
-test('any other path gets the places of SQL, and none is repeated', () => {
+test('any other path gets the paths for SQL, and none is repeated', () => {
   for (const asked of [
     '/',
     '/favicon.ico',

@@ -24,7 +24,7 @@ const answer: RequestListener = (_request, response) => {
   response.setHeader('Content-Length', 2).end('{}');
 };
 
-test('each connection asks once, on the connection that it has', async (t) => {
+test('each connection sends once, on the open connection', async (t) => {
   const asked: Socket[] = [];
   const { port, sockets } = await serve(t, (message, response) => {
     asked.push(message.socket);
@@ -39,7 +39,7 @@ test('each connection asks once, on the connection that it has', async (t) => {
   assert.equal(sockets.size, 50);
 });
 
-test('they ask in turn until the time is over', async (t) => {
+test('they send in turn until the time is over', async (t) => {
   const counts = new Map<Socket, number>();
   const { port } = await serve(t, (message, response) => {
     counts.set(message.socket, (counts.get(message.socket) ?? 0) + 1);

@@ -136,7 +136,7 @@ test('every request of /db has one statement, with a number in it', () => {
   }
 });
 
-test('every request of /v1 is as long as it says, whatever its number', () => {
+test('every request of /v1 has the announced length, whatever its number', () => {
   for (const speaks of ['v1', 'v1-keys'] as const) {
     for (const cell of listCells()) {
       const request = composeRequest(cell, place(speaks));

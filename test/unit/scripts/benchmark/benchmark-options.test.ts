@@ -56,7 +56,7 @@ test('workloads and peers can be chosen', () => {
   assert.equal(optionsOf('--only', 'idle').gauges.length, 1);
 });
 
-test('an earlier build stands beside ours in the cells that decide', () => {
+test('an earlier build is measured beside ours in the cells that decide', () => {
   const { before, cells, gauges } = optionsOf('--before', '/srv/earlier', '--only', 'point,bulk');
   assert.equal(before, '/srv/earlier');
   assert.ok(cells.every(({ decides }) => decides));
@@ -65,7 +65,7 @@ test('an earlier build stands beside ours in the cells that decide', () => {
   assert.equal(optionsOf().before, null);
 });
 
-test('what is unknown is named', () => {
+test('an unknown word is named', () => {
   for (const argv of [
     ['--only', 'nothing'],
     ['--peers', 'nginx'],

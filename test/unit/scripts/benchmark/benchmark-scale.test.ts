@@ -38,7 +38,7 @@ test('a square that begins late is caught; n log n passes', () => {
   assert.ok(judgeGrowth(curveOf((x) => 60 + x * Math.log(x))).isLinear);
 });
 
-test('a curve with a point that nobody could measure is not linear', () => {
+test('a curve with an unmeasured point is not linear', () => {
   assert.ok(!judgeGrowth(curveOf((x) => (x === 1e6 ? Number.NaN : x))).isLinear);
 });
 
@@ -102,7 +102,7 @@ test('labels are short', () => {
   assert.deepEqual([52.3, 1300, 2e6].map(formatMicros), ['52.3 µs', '1.3 ms', '2 s']);
 });
 
-test('a statement is as long as its point says, and its body as long as its head says', () => {
+test('a statement has the length of its point, and its body the length in its head', () => {
   const curve = curves.find(({ name }) => name === 'statement') ?? assert.fail();
   for (const point of curve.points) {
     const [head = '', body = ''] = composeText(curve.probe(point)).split('\r\n\r\n');

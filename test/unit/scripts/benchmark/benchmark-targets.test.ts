@@ -66,13 +66,13 @@ test('an upper limit is met at the limit and below', () => {
   assert.deepEqual(words, ['falls short', 'good', 'reaches aim', 'reaches aim']);
 });
 
-test('with one limit alone the other decides nothing', () => {
+test('with only one limit, the other decides nothing', () => {
   assert.equal(wordOf({ ...target, aim: null }, 9000), 'good');
   assert.equal(wordOf({ ...target, good: null }, 399), 'falls short');
   assert.equal(wordOf({ ...target, good: null }, 400), 'reaches aim');
 });
 
-test('the verdict counts the plain peer; the tuned one stands beside it', () => {
+test('the verdict counts the plain peer; the tuned one is shown beside it', () => {
   const measured = measuredOf({
     gateway: { perSecond: 500 },
     fastify: {},
@@ -86,7 +86,7 @@ test('the verdict counts the plain peer; the tuned one stands beside it', () => 
   );
 });
 
-test('a figure where the gateway gave errors, or that nobody measured, has no verdict', () => {
+test('a figure with errors of the gateway, or without a measurement, has no verdict', () => {
   const shaky = measuredOf({ gateway: { perSecond: 500, errors: 1 }, fastify: {} });
   assert.deepEqual([judge(target, shaky).measured, judge(target, shaky).word], [null, null]);
   assert.equal(judge(target, measuredOf({ gateway: {} })).word, null);
@@ -95,12 +95,12 @@ test('a figure where the gateway gave errors, or that nobody measured, has no ve
   assert.match(renderTargets([judge(target, failed)]), /not measured/);
 });
 
-test('errors of a peer do not hide what its good samples say', () => {
+test('errors of a peer do not hide its good samples', () => {
   const measured = measuredOf({ gateway: {}, fastify: { errors: 3 } });
   assert.equal(judge(target, measured).word, 'falls short');
 });
 
-test('a difference is a difference, and a figure stands alone', () => {
+test('a difference is a difference, and a single figure has no comparison', () => {
   const measured = measuredOf({ gateway: { cpuUs: 51.2 }, 'gateway-unlogged': { cpuUs: 50 } });
   const source: Source = { ...ratio, kind: 'difference', figure: 'cpuUs', to: 'gateway-unlogged' };
   assert.ok(Math.abs((judge({ ...target, source }, measured).measured ?? 0) - 1.2) < 1e-9);
@@ -108,7 +108,7 @@ test('a difference is a difference, and a figure stands alone', () => {
   assert.equal(judge({ ...target, source: alone }, measured).measured, 51.2);
 });
 
-test('a verdict on a machine that others used says so', () => {
+test('a verdict on a machine that others used reports it', () => {
   const busy = measuredOf({ gateway: { perSecond: 500 }, fastify: { othersCores: 0.9 } });
   const verdict = judge(target, busy);
   assert.deepEqual([verdict.word, verdict.disturbed], ['reaches aim', true]);
@@ -137,7 +137,7 @@ test('every target has a limit, and an aim is never the easier of two', () => {
   }
 });
 
-test('the ceiling is what a constant leaves of the machine beside the database, as a ratio to the same peer', () => {
+test('the ceiling is the share of the machine that a constant leaves, as a ratio to the same peer', () => {
   const measured = measuredOf({
     gateway: { perSecond: 500, databaseCpuUs: 600 },
     fastify: { perSecond: 250 },
@@ -149,7 +149,7 @@ test('the ceiling is what a constant leaves of the machine beside the database, 
   assert.equal(judge(target, measuredOf({ gateway: {}, fastify: {} })).ceiling, null);
 });
 
-test('every ratio of requests to a constant or a C client has a ceiling, from a constant that is run beside it', () => {
+test('every ratio of requests to a constant or a C client has a ceiling, from a constant that runs beside it', () => {
   for (const { source, ceiling, title } of targets) {
     if (source.kind !== 'ratio' || source.figure !== 'perSecond') continue;
     const { to } = source;

@@ -31,12 +31,12 @@ test('chosen servers run on this Node, chosen Nodes on one server, both on each 
   assert.equal(new Set(cellsOf('--all')).size, 12);
 });
 
-test('words choose tests, wherever they stand', () => {
+test('words choose tests, in any position', () => {
   const command = parseCommand(['pipeline', '--nodes', '24', 'sessions'], 20);
   assert.deepEqual(command.kind === 'run' ? command.words : null, ['pipeline', 'sessions']);
 });
 
-test('what is not known is a fault that says what is', () => {
+test('an unknown name is a fault that lists the known ones', () => {
   for (const argv of [['--servers', 'mysql-8'], ['--nodes', '18'], ['--nodes', ''], ['--nope']]) {
     const command = parseCommand(argv, 20);
     assert.equal(command.kind, 'fault', argv.join(' '));

@@ -58,7 +58,7 @@ test('an output without closing counts is no run that came to its end', () => {
   assert.equal(readTap(output.slice(0, output.indexOf('# tests'))), null);
 });
 
-test('prints a place for each combination, what failed, and the sum', () => {
+test('prints a place for each combination, the failures, and the sum', () => {
   const good = { passed: 2, failed: 0, skipped: 0, failures: [], skips: [] };
   const bad = { ...good, failed: 1, failures: ['breaks it (a.test.ts)'] };
   const text = renderMatrix([

@@ -30,7 +30,7 @@ test('a right answer keeps all promises', () => {
   assert.deepEqual([written.told, written.breach], ['applied', null]);
 });
 
-test("another question's answer, and a session that somebody changed, are wrong", () => {
+test("another question's answer, and a changed session, are wrong", () => {
   assert.equal(broken(point(205), rows([206, 42]), workerDied), requestPromises.value);
   assert.equal(broken(look(3, 'world'), rows([3, 7, 'world', 1]), calm), requestPromises.value);
 });
@@ -46,14 +46,14 @@ test('half a document is none, whatever happened', () => {
   assert.equal(broken(point(1), reply(200, '{"RESULT":'), databaseAway), requestPromises.document);
 });
 
-test("a cut is a dead worker's, or a stream's whose database went", () => {
+test('a cut comes from a dead worker, or from a stream whose database went away', () => {
   assert.equal(broken(point(1), cut, calm), requestPromises.status);
   assert.equal(broken(point(1), cut, workerDied), null);
   assert.equal(broken(point(1), cut, databaseAway), requestPromises.status);
   assert.equal(broken(point(1), { ...cut, received: 9 }, databaseAway), null);
 });
 
-test('errors of the database are excused while it is away, and what they tell of a write is kept', () => {
+test('errors of the database are excused while it is away, and their report about a write is kept', () => {
   const lost = reply(502, { ERROR: 'lost', OUTCOME: 'unknown' });
   const away = reply(503, { ERROR: 'away', OUTCOME: 'not_executed' });
   assert.equal(broken(insert(1), lost, calm), requestPromises.status);

@@ -19,7 +19,7 @@ const samples = (valueAt: (second: number) => number, isQuiet = (_second: number
 const keptBy = (...[valueAt, isQuiet]: Parameters<typeof samples>) =>
   judgeFlat('fds', samples(valueAt, isQuiet), runMs, 0.05).kept;
 
-test('what is as large in the last quarter as in the second is flat, whatever the first was', () => {
+test('a figure that is as large in the last quarter as in the second is flat, whatever the first was', () => {
   assert.equal(
     keptBy((second) => (second < 25 ? second : 100)),
     true,
@@ -34,7 +34,7 @@ test('what is as large in the last quarter as in the second is flat, whatever th
   );
 });
 
-test('what grows by more is a leak', () => {
+test('a figure that grows by more is a leak', () => {
   assert.equal(
     keptBy((second) => 100 + second),
     false,
@@ -45,7 +45,7 @@ test('what grows by more is a leak', () => {
   );
 });
 
-test('of a few whole things the mean is compared: one more now and then is no leak, one more throughout is', () => {
+test('of small whole numbers the mean is compared: one more now and then is no leak, one more throughout is', () => {
   const kept = (valueAt: (second: number) => number) =>
     judgeFlat('connections', samples(valueAt), runMs, 0.05, mean).kept;
   assert.equal(
@@ -89,7 +89,7 @@ test('one late answer of a hundred is the machine, two are not', () => {
   assert.equal(judgeQuick('it answers', times(2), 1000, 0.01).kept, false);
 });
 
-test('a promise is broken by one breach, and the first examples are told', () => {
+test('one breach breaks a promise, and the first examples are printed', () => {
   const findings = new Findings(['a', 'b']);
   for (let index = 0; index < 9; index += 1) findings.breach('b', `no ${index}`);
   const [kept, broken] = findings.verdicts();
@@ -112,7 +112,7 @@ test('each quarter of a run has the same faults at the same places', () => {
   assert.ok(planFaults(180_000).some(({ kind }) => kind === 'stop'));
 });
 
-test('a fault excuses what overlaps with it and is not quiet until it has settled', () => {
+test('a fault excuses what overlaps with it, and the time until it has settled is not quiet', () => {
   const log = new FaultLog();
   const over = log.begin('kill', 1_000);
   assert.deepEqual(log.excusesFor(0, 999), { worker: false, database: false });
@@ -125,7 +125,7 @@ test('a fault excuses what overlaps with it and is not quiet until it has settle
   );
 });
 
-test("the kernel's table tells who is connected, who is accepted, and what is unread", () => {
+test("the kernel's table shows which clients are connected, which are accepted, and what is unread", () => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0 100 0 0 10 0
    1: 0100007F:1F90 0100007F:C000 01 00000000:0000001B 00:00000000 00000000     0        0 4711 1 0 20 4 30 10 -1

@@ -33,7 +33,7 @@ test('an export is whole in pieces of any size', () => {
   }
 });
 
-test('cut anywhere it is cut, and lines without their last one are even where nobody cut them', () => {
+test('a cut anywhere is found, and missing last lines even without a cut', () => {
   for (const [type, text] of [
     [ndjson, lines],
     [csv, records],
@@ -47,7 +47,7 @@ test('cut anywhere it is cut, and lines without their last one are even where no
   assert.throws(() => read(csv, records.slice(0, -5)), SyntaxError);
 });
 
-test('an error in the last line is told, and nothing may follow it', () => {
+test('an error in the last line is reported, and nothing may follow it', () => {
   const failed = lines.replace(/\{"end".*/, '{"error":{"code":"CONNECTION_LOST"}}');
   assert.deepEqual(read(ndjson, failed).end, { kind: 'error', code: 'CONNECTION_LOST' });
   assert.throws(() => read(ndjson, `${lines}[3,null]\n`), SyntaxError);

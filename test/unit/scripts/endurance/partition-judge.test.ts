@@ -44,7 +44,7 @@ test('a row that was acknowledged and is missing is found', () => {
   assert.deepEqual(judge([success], { strays: [row] }), [partitionPromises.kept]);
 });
 
-test('a row that is there twice is found', () => {
+test('a duplicate row is found', () => {
   assert.deepEqual(judge([success], { rows: [row, row] }), [partitionPromises.once]);
   const errant = { ...row, atMs: 205 };
   assert.deepEqual(judge([success], { rows: [row], strays: [errant] }), [
@@ -53,7 +53,7 @@ test('a row that is there twice is found', () => {
   ]);
 });
 
-test('a row of a write that was told as not executed is found, on any server', () => {
+test('a row of a write that was reported as not executed is found, on any server', () => {
   assert.deepEqual(judge([refused], { rows: [row] }), [partitionPromises.honest]);
   assert.deepEqual(judge([refused], { strays: [row] }), [partitionPromises.honest]);
 });
@@ -77,7 +77,7 @@ test('a key without its row, and a row without its key, are found', () => {
   assert.deepEqual(judge([], { writes, rows: [row], keys: [1] }), []);
 });
 
-test('a client with a key that is never told is found, and an outcome that is none', () => {
+test('a keyed client without an outcome is found, and an outcome that does not exist', () => {
   const silent = { ...times, kind: 'silence' } as const;
   const writes = [{ id: 1, way: 'batch with key', told: [silent] } as const];
   assert.deepEqual(judge([], { writes }), [partitionPromises.told, partitionPromises.known]);

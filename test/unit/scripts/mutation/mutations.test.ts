@@ -7,7 +7,7 @@ import { mutations } from '../../../../scripts/mutation/list/mutations.ts';
 import { type Mutation, mutate } from '../../../../scripts/mutation/mutation.ts';
 import { parseCommand } from '../../../../scripts/mutation/options.ts';
 
-test('the text that each mutation changes stands in its source exactly once', () => {
+test('the text that each mutation changes occurs exactly once in its source', () => {
   for (const mutation of mutations) {
     const source = readFileSync(mutation.file, 'utf8');
     const mutated = mutate(source, mutation);
@@ -16,7 +16,7 @@ test('the text that each mutation changes stands in its source exactly once', ()
   }
 });
 
-test('each mutation has a name of its own, and tests that are there', () => {
+test('each mutation has a unique name, and tests that exist', () => {
   assert.equal(new Set(mutations.map(({ name }) => name)).size, mutations.length);
   for (const { name, tests } of mutations) {
     assert.match(name, /^[a-z0-9-]+$/);
@@ -36,13 +36,13 @@ const example: Mutation = {
   tests: [],
 };
 
-test('a text that is gone, or stands there twice, is not changed', () => {
+test('a text that is missing, or occurs twice, is not changed', () => {
   assert.equal(mutate('1 x 2', example), '1 y 2');
   assert.equal(mutate('1 2', example), null);
   assert.equal(mutate('x x', example), null);
 });
 
-test('words choose by name and file; a word that is in none is a fault of the command line', () => {
+test('words choose by name and file; a word without a match is a fault of the command line', () => {
   const all = [example, { ...example, name: 'd', file: 'src/e.ts' }];
   const chosen = (...argv: string[]) => {
     const command = parseCommand(argv, all);

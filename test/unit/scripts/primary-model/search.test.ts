@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { explore } from '../../../../scripts/primary-model/search.ts';
 import { usualBudget } from '../../../../scripts/primary-model/world.ts';
 
-test('in five steps a gateway writes to another server than the primary only if nothing that it sees or remembers tells', () => {
+test('in five steps a gateway writes to another server than the primary only if nothing that it sees or remembers could show it', () => {
   const found = explore(usualBudget, 5);
   assert.deepEqual(found.avoidable, []);
   assert.deepEqual(
@@ -20,7 +20,7 @@ test('in five steps a gateway writes to another server than the primary only if 
   assert.equal(found.unknowable.length, 9);
 });
 
-test('in five steps a gateway refuses a primary whose servers are as they should be only after a promotion that it did not see', () => {
+test('in five steps a gateway refuses a primary with healthy servers only after a promotion that it did not see', () => {
   const found = explore(usualBudget, 5);
   assert.deepEqual(
     found.saneRefusing.map((way) => way.join(', ')),

@@ -9,7 +9,7 @@ import {
   readUsage,
 } from '../../../../scripts/support/proc.ts';
 
-test('a process whose name holds spaces and parentheses is read right', () => {
+test('a process whose name holds spaces and parentheses is parsed rightly', () => {
   const text =
     '4711 (a) R 1 (b c) S 42 4711 4711 0 -1 4194304 100 0 0 0 250 50 7 3 20 0 11 0 1000 1 2 3';
   assert.deepEqual(parseStat(text), { pid: 4711, parent: 42, ticks: 300, childTicks: 10 });
@@ -20,7 +20,7 @@ test('memory is read in bytes', () => {
   assert.deepEqual(parseStatus(text), { residentBytes: 51_200_000, peakBytes: 61_440_000 });
 });
 
-test('a process without memory of its own holds none', () => {
+test('a process without memory holds none', () => {
   assert.deepEqual(parseStatus('Name:\tkthreadd\n'), { residentBytes: 0, peakBytes: 0 });
 });
 
@@ -36,12 +36,12 @@ test('a tree within another counts once', () => {
   assert.deepEqual(descendants([10, 1], processes).toSorted(), [1, 10, 11]);
 });
 
-test("the machine is busy with processes, or its time is stolen; interrupts are nobody's", () => {
+test('the machine is busy with processes, or its time is stolen; interrupts do not count', () => {
   const text = 'cpu  100 1 20 5000 300 7 8 40 0 0\ncpu0 50 0 10 2500 150 3 4 20 0 0\n';
   assert.deepEqual(parseMachine(text), { busy: 121, stolen: 40 });
 });
 
-test('what others use is what the machine does beyond us', () => {
+test('the use of others is the use of the machine without ours', () => {
   const begun = { machineUs: 5e6, oursUs: 1e6, atMs: 100 };
   const at = (machineUs: number, oursUs: number) => ({ machineUs, oursUs, atMs: 2100 });
   assert.equal(countOthers(begun, at(9e6, 2e6)), 1.5);

@@ -13,7 +13,7 @@ test('takes all strikes in turn, or those that are named', () => {
   assert.deepEqual(one, { rounds: 1, kinds: ['frozen'], seed: 7 });
 });
 
-test('says what is wrong with a number, and which strikes there are', () => {
+test('a wrong number is reported with its range, and an unknown strike with the known ones', () => {
   for (const rounds of ['0', '1001', '-1', '1e2', '2.5', '']) {
     const message = '--rounds wants a number from 1 to 1000';
     assert.throws(() => parseRounds({ rounds, seed: '1' }, strikes), { message }, rounds);

@@ -36,7 +36,7 @@ test('test/README.md names every folder of features, and no other', () => {
   assert.deepEqual(named.sort(), readdirSync('test/behaviour').sort());
 });
 
-test('test/README.md lists every file that waits, with its seconds and what it waits for', () => {
+test('test/README.md lists every file that waits, with its seconds and its reason', () => {
   const listed = [...readme.matchAll(/^\| `(\S+\.test\.ts)` \| (\d+) s \| (.*) \|$/gm)].map(
     ([, path, seconds, reason]) => `${path}: ${seconds} s: ${reason}`,
   );

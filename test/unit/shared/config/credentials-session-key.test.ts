@@ -17,7 +17,7 @@ function write(bytes: Buffer, mode = 0o600): string {
   return path;
 }
 
-test('a key of 32 bytes or more is read as it is, bytes that are no text included', () => {
+test('a key of 32 bytes or more is read unchanged, even if its bytes are not text', () => {
   for (const bytes of [
     randomBytes(32),
     Buffer.alloc(32, 0xff),

@@ -49,7 +49,7 @@ for (const unit of units) {
     assert.equal(status, 0);
   });
 
-  test(`${unit} starts the command as it is, and waits as long as it takes`, () => {
+  test(`${unit} starts the command of the program, and waits as long as it takes`, () => {
     const settings = settingsOf(unit);
     const [, ...args] = (settings.get('ExecStart') ?? '').split(' ');
     const kind = settings.get('Type') === 'exec' ? 'foreground' : 'start';
@@ -65,7 +65,7 @@ for (const unit of units) {
   });
 }
 
-test('the socket unit is accepted by systemd beside its service, and hands over one socket', (t) => {
+test('systemd accepts the socket unit with its service, and hands over one socket', (t) => {
   const service = read(`systemd/${units[0]}`).replace('/usr/bin/dbhttpd', '/bin/true');
   const socket = read('systemd/dbhttpd@.socket');
   writeFileSync(join(directory, 'dbhttpd@world.service'), service);
@@ -177,7 +177,7 @@ test('the image is of one Node, with a release line that is supported for long, 
   assert.ok(major >= 24 && major % 2 === 0, bases[0]);
 });
 
-test('the package holds what it runs, deploy/, and every document that the README names', () => {
+test('the package holds everything that it runs, deploy/, and every document that the README names', () => {
   const packing = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = spawnSync('npm', packing, { encoding: 'utf8' });
   const [pack] = JSON.parse(stdout) as [{ files: { path: string }[] }];
@@ -200,7 +200,7 @@ test('the package holds what it runs, deploy/, and every document that the READM
   );
 });
 
-test('the health check tells 200 from everything else', async () => {
+test('the health check accepts 200 and nothing else', async () => {
   let status = 200;
   const server = createServer((_request, response) => response.writeHead(status).end());
   server.listen(0, '127.0.0.1');

@@ -92,7 +92,7 @@ test('a server that is listed twice is a fault of the second place', () => {
   ]);
 });
 
-test('a section of -m has its own database, and the first section’s values of what the daemon has once', () => {
+test('a section of -m has its own database, and shares the first section’s values of the daemon', () => {
   const text =
     `${first}listen = 127.0.0.1:1\nworkers = 2\ntoken = t\nlog = /tmp/a.log\ngateways = 3\n` +
     '[b]\ndatabase = e\nuser = other\nhost = h9\npool = 4\nreads = replicas\nmax_lag = 2s\nfailover_wait = 5s\n' +

@@ -30,7 +30,7 @@ const withColumn = (...column: (string | null)[]) =>
     columns: [...sound.columns.filter(([name]) => name !== column[0]), column],
   });
 
-test('a table is that of the section, unless its name says which database', () => {
+test('a table belongs to the database of the section, unless its name has another one', () => {
   assert.deepEqual(parseIdempotencyTable('keys', 'a.b`c'), {
     schema: 'a.b`c',
     name: 'keys',
@@ -48,7 +48,7 @@ test('the statement that creates it has its full name, and ends in a semicolon',
   assert.match(statement, /^CREATE TABLE `world`\.`keys` \(\n( {2}.+\n)+\) ENGINE=InnoDB;$/);
 });
 
-test('a table as it is created has no faults, on either server', () => {
+test('a table as the gateway creates it has no faults, on either server', () => {
   assert.deepEqual(findDifferences(sound), []);
   assert.deepEqual(withColumn('reply', 'mediumblob', 'YES', null, ''), []);
 });
@@ -68,7 +68,7 @@ test('a column that the gateway does not know must have a value by itself', () =
   assert.deepEqual(withColumn('more', 'char(36)', 'NO', 'uuid()', 'DEFAULT_GENERATED'), []);
 });
 
-test("what the server would write into the gateway's columns is a fault; a default is none", () => {
+test("a value that the server would write into the gateway's columns is a fault; a default is none", () => {
   assert.deepEqual(
     withColumn('created', 'datetime(3)', 'NO', null, 'on update CURRENT_TIMESTAMP(3)'),
     [

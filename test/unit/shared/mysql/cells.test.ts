@@ -149,7 +149,7 @@ test('writes them the same in a row that does not fit into the room left', () =>
   assert.deepEqual(row, [...cases.map(([, , , is]) => is), long]);
 });
 
-test('writes exact numbers, and only these, as strings when asked to', () => {
+test('writes exact numbers, and only these, as strings by option', () => {
   const numbers = [
     column(types.longlong, binary),
     column(types.decimal, binary),

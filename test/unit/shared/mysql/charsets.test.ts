@@ -20,7 +20,7 @@ test('every character set number leads to UTF-8 or to a name that is known', () 
   }
 });
 
-test('the character sets that the gateway asks for are UTF-8 already, and binary is not text', () => {
+test('the character sets of the gateway are UTF-8 already, and binary is not text', () => {
   for (const charset of [45, 33, 255, 224, 11]) assert.equal(foreignCharset(charset), null);
   for (const name of ['utf8mb4', 'utf8mb3', 'utf8', 'ascii', 'binary', '', '__proto__', 'nope']) {
     assert.equal(foreignName(name), null, name);

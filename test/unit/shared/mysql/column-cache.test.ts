@@ -19,7 +19,7 @@ const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name.t
 const wide = Array.from({ length: 1_000 }, (_, n) => `column ${n}`);
 
 for (const names of [[], ['a'], ['a', 'b', 'a'], wide]) {
-  test(`${names.length} columns are known again, by what they say and not by their size`, () => {
+  test(`${names.length} columns are recognised by their content and not by their size`, () => {
     const cache = new ColumnCache(false, 'mariadb');
     const first = read(cache, names);
     const others = names.map((name) => name.replace(/.$/, '!'));

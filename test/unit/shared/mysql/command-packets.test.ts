@@ -17,7 +17,7 @@ test('without query attributes a statement is its command and its text', () => {
   }
 });
 
-test('with query attributes a statement says that it has none', () => {
+test('with query attributes a statement declares that it has none', () => {
   assert.equal(encodeQuery(sql, true, null).toString(), `\x0e\0\0\0\x03\0\x01${sql}`);
 });
 

@@ -27,7 +27,7 @@ const otherwise: ReadonlyMap<number, string> = new Map([
   [1852, 'ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE'],
 ]);
 
-test("says MySQL's name wherever MariaDB means the same or nothing by the number", () => {
+test("gives MySQL's name if MariaDB means the same or nothing by the number", () => {
   const numbers = [...theirs.keys()].filter((errno) => errno >= 1000 && errno < 4000);
   assert.ok(numbers.length > 1500, `${numbers.length} names of mysql2`);
   for (const errno of numbers) {
@@ -35,7 +35,7 @@ test("says MySQL's name wherever MariaDB means the same or nothing by the number
   }
 });
 
-test("says MariaDB's name of an error that MySQL does not have", () => {
+test("gives MariaDB's name of an error that MySQL does not have", () => {
   const names = [1901, 1912, 1918, 1927, 1931, 1964, 1969, 1974, 1982].map(errorName);
   assert.deepEqual(names, [
     'ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED',

@@ -68,7 +68,7 @@ test('reads the message of an OK, and none if its length is wrong', () => {
   for (const tail of ['', '00', `10${text}`, 'ff']) assert.equal(infoOf(tail), '', tail);
 });
 
-test('reads a column whatever stands around its name', () => {
+test('reads a column whatever surrounds its name', () => {
   for (const extended of [false, true]) {
     const wish = { name: '__proto__ é', type: 253, charset: 0x0901, extended };
     const packet = columnPacket(wish);

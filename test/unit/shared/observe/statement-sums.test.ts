@@ -43,7 +43,7 @@ test('a percentile is right within a quarter', () => {
   );
 });
 
-test('no percentile is longer than the longest, and none is told of nothing', () => {
+test('no percentile is longer than the longest, and an empty table has none', () => {
   assert.equal(percentileOf([], 0.5), null);
   assert.equal(percentileOf([5], 0.99), 5);
   assert.ok((percentileOf([0.05, 0.05], 0.99) as number) <= 0.05);

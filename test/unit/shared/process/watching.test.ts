@@ -109,7 +109,7 @@ test('every alert has its severity and its section of the runbook, and every sec
   }
 });
 
-test('the panels of the dashboard stand beside each other, and ask the source that is chosen', () => {
+test('the panels of the dashboard do not overlap, and use the chosen source', () => {
   const { panels } = readDashboard();
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   const taken = new Set<string>();

@@ -175,7 +175,7 @@ test('a restored primary is accepted under its identity, and under another one o
   assert.equal(followed.primary, 0);
 });
 
-test('a server that was writable beside the primary is no replica any more', () => {
+test('a server that was writable beside the primary is not a replica any more', () => {
   const beside = [start[0], writable('2'), start[2]] as const;
   const found = look(start, beside, beside, ['1', writable('2'), lost[2]]);
   assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);

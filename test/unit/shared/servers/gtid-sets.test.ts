@@ -20,7 +20,7 @@ function setsOf(text: string): GtidSets {
   return sets;
 }
 
-test('reads lists, several sources, tags, and what is owned, and writes the shortest list', () => {
+test('reads lists, several sources, tags, and owned sets, and writes the shortest list', () => {
   for (const [text, written] of [
     ['', ''],
     [`${a}:1`, `${a}:1`],

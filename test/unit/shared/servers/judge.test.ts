@@ -96,7 +96,7 @@ test('the source of a replica may be unknown: a server that is no candidate, or 
   assert.equal(judged([primary, unseen]).roles, 'primary replica');
 });
 
-test('a replica that holds what the primary lacks serves ghosts: it is not used', () => {
+test('a replica with transactions that the primary lacks serves ghosts: it is not used', () => {
   const holder = replica('3', { state: '0-1-11' });
   const memory = remembering([primary, replica('2'), replica('3')]);
   const two = createView('2', { state: '0-1-10,0-2-11' });
@@ -140,7 +140,7 @@ test('servers that follow each other: the first writable one of host, with a war
   assert.equal(judged([four, five, six]).roles, 'primary replica replica');
 });
 
-test('of two writable servers the one whose history has all of the other one', () => {
+test("of two writable servers, the primary is the one whose history contains the other's", () => {
   const found = judged([primary, createView('2', { state: '0-1-10,0-2-11' })]);
   assert.deepEqual([found.primary, found.roles, found.isContested], [1, 'unusable primary', false]);
   assert.match(found.warning ?? '', /set read_only on all but one/);
@@ -163,7 +163,7 @@ test('the server in use is left for one that seems to have as much only after it
   assert.equal(chosen([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }]).primary, 0);
 });
 
-test('of two servers that diverged between two probes neither is written to once both were probed', () => {
+test('of two servers that diverged between two probes, neither is written to once both were probed', () => {
   const one = createView('1', { state: '0-1-10' });
   const before = remembering([one, createView('2', { state: '0-1-10', follows: ['1'] })]);
   const look = (number: string, state: string, askedAt: number) =>
@@ -179,7 +179,7 @@ test('of two servers that diverged between two probes neither is written to once
 const former = createView('1', { state: '0-1-12' });
 const promoted = createView('2', { state: '0-1-10,0-2-11' });
 
-test('of two that diverged the one that the others follow, and else neither', () => {
+test('of two that diverged, the one that the others follow is the primary, else neither', () => {
   const third = createView('3', { follows: ['2'], state: '0-1-10,0-2-11' });
   const found = judged([former, promoted, third]);
   assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
@@ -223,7 +223,7 @@ test('all gateways without a memory decide alike: neither the order of probes no
   }
 });
 
-test('of two with the same history neither, if no memory tells which one was promoted', () => {
+test('of two with the same history neither is the primary, if no memory knows which one was promoted', () => {
   const state = '0-1-10,0-2-11';
   const [one, two] = [createView('1', { state }), createView('2', { state })];
   assert.equal(judged([one, two]).isContested, true);
@@ -335,7 +335,7 @@ test('a group with many primaries has one writer: the first of host', () => {
   assert.equal(found.roles, 'unusable primary replica');
 });
 
-test('there is one primary at most, and each verdict has a reason', () => {
+test('there is at most one primary, and each verdict has a reason', () => {
   const state = fc.constantFrom('', '0-1-10', '0-1-12', '0-1-10,0-2-11', '0-1-12,0-2-11');
   const follows = fc.constantFrom(undefined, [], ['1'], ['2'], ['3'], ['99']);
   const one = (number: string) =>

@@ -57,7 +57,7 @@ test('a history has all of itself', () => {
   fc.assert(fc.property(anyPosition, (one) => hasAllOf(one, one) === true));
 });
 
-test('what has all of another has all that the other has of a third', () => {
+test('a position that contains another contains everything that the other contains of a third', () => {
   fc.assert(
     fc.property(anyPosition, anyPosition, anyPosition, (one, two, three) => {
       const isChain = hasAllOf(one, two) === true && hasAllOf(two, three) === true;
@@ -110,7 +110,7 @@ test('a position has all digits', () => {
   assert.equal(hasAllOf(mariadb('0-1-18446744073709551614'), one), false);
 });
 
-test('nothing written, nothing replicated: no position', () => {
+test('no position if nothing was written or replicated', () => {
   assert.equal(readMariadbPosition({ binlogState: '', binlogPos: '', slavePos: '' }), null);
 });
 

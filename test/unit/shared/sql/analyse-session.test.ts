@@ -129,7 +129,7 @@ const places = [
   (e: string) => `EXPLAIN SELECT ${e}`,
 ];
 
-test('sees every expression that leaves something, wherever it stands', () => {
+test('finds every expression that leaves something, in any place', () => {
   for (const expression of leavingExpressions) {
     for (const place of places) {
       const sql = place(expression);
@@ -166,7 +166,7 @@ function dressed(sql: string): string[] {
   ];
 }
 
-test('sees everything that reads what an earlier statement left', () => {
+test('finds everything that reads what an earlier statement left', () => {
   for (const expression of readingExpressions) {
     for (const place of places) {
       const sql = place(expression);

@@ -92,7 +92,7 @@ test('allows only reads in a read-only request', () => {
   for (const sql of refused) assert.equal(classify(sql).readOnlyAllowed, false, sql);
 });
 
-test('says whether a text holds one statement, however a backslash is read', () => {
+test('decides whether a text holds one statement, however a backslash is read', () => {
   for (const sql of ['select 1', 'select 1;', ' select 1 ; ; \n', "select ';'", "select 'it\\'s'"])
     assert.equal(classify(sql).single, true, sql);
   for (const sql of [
@@ -154,7 +154,7 @@ test('a function with a schema is not a built-in, whatever its name', () => {
   assert.equal(classify("select upper('x')").kind, 'read');
 });
 
-test("takes what stands in MariaDB's own comments for SQL, as in MySQL's", () => {
+test("reads the content of MariaDB's own comments as SQL, as in MySQL's", () => {
   for (const sql of [
     "select 1 /*M! into outfile '/tmp/x' */",
     'select 1 /*m!100000 , f() */',
@@ -166,7 +166,7 @@ test("takes what stands in MariaDB's own comments for SQL, as in MySQL's", () =>
   assert.equal(classify('select 1 /*M 100000 */ /* M! */').kind, 'read');
 });
 
-test('reports the only tables whose rows a statement changes; in doubt they are not known', () => {
+test('reports the only tables whose rows a statement changes; in doubt they are unknown', () => {
   const namesOf = (sql: string) =>
     classify(sql).confinedTo?.map(({ schema, name }) =>
       schema === null ? name : `${schema}.${name}`,

@@ -99,7 +99,7 @@ test('counts values and matches names exactly', () => {
   assert.equal(bound('select :__proto__', JSON.parse('{"__proto__":1}')), 'select 1');
 });
 
-test('the error about an array for names, or for a ? inside quotes, says what arrays are for', () => {
+test('the error about an array for names, or for a ? inside quotes, explains arrays', () => {
   for (const sql of ['select :a', "select '?'"]) {
     const refused = bind(sql, [1]);
     assert.equal(code(refused), 'PARAMS_COUNT');

@@ -39,7 +39,7 @@ for (const [one, other] of alike) {
 }
 
 for (const [one, other] of different) {
-  test(`tells ${JSON.stringify(one)} from ${JSON.stringify(other)}`, () => {
+  test(`distinguishes ${JSON.stringify(one)} from ${JSON.stringify(other)}`, () => {
     assert.notEqual(keys.keyOf(one, 0), keys.keyOf(other, 0));
   });
 }

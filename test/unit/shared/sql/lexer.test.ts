@@ -82,7 +82,7 @@ test('finds placeholders, and none in assignments, labels and double colons', ()
   assert.deepEqual(tokens('::b')[0], [tokenKinds.colon, ':']);
 });
 
-test('tells variables from words, and numbers from names', () => {
+test('distinguishes variables from words, and numbers from names', () => {
   assert.deepEqual(tokens('@a @@b 1a 2.5;'), [
     [tokenKinds.userAt, '@'],
     [tokenKinds.word, 'a'],
@@ -126,7 +126,7 @@ test('a text that another sql_mode, server or version would cut differently is i
   }
 });
 
-test('reports what was never closed', () => {
+test('reports literals and comments without an end', () => {
   for (const sql of ["'a", '"a', '`a', '/* a', "'a''", "'a\\'", '/*! a', '/*/']) {
     const lexer = new Lexer(sql);
     while (lexer.next() !== tokenKinds.end);

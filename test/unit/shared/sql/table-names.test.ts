@@ -102,7 +102,7 @@ const unsure: readonly string[] = [
   'use other; select * from t',
 ];
 
-test('in doubt no name is known', () => {
+test('in doubt the names are unknown', () => {
   for (const sql of unsure) assert.equal(namesOf(sql), null, sql);
 });
 

@@ -58,7 +58,7 @@ test('SET TRANSACTION sets level and access, for the next transaction or for all
   }
 });
 
-test('what a session of requests cannot do is reported, not done by half', () => {
+test('a statement that request sessions cannot execute is reported, not done by half', () => {
   for (const sql of [
     'COMMIT AND CHAIN',
     'ROLLBACK RELEASE',
@@ -80,7 +80,7 @@ test('what a session of requests cannot do is reported, not done by half', () =>
   }
 });
 
-test('anything else is ordinary, also what a server would refuse', () => {
+test('anything else is ordinary, even if a server would refuse it', () => {
   for (const sql of [
     '',
     'SELECT 1',

@@ -19,7 +19,7 @@ const request = (id: number, age_ms: number): LiveRequest => ({
   shape: null,
 });
 
-test('the oldest first, whoever has it; who has not answered is named', () => {
+test('the oldest first, from any worker; a worker that has not answered is named', () => {
   const told = joinRequests([
     { slot: 0, pid: 10, live: { requests: [request(1, 50), request(2, 5)], omitted: 3 } },
     { slot: 1, pid: 11, live: null },

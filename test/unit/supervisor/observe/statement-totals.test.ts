@@ -42,7 +42,7 @@ test('sums over workers, and sorts by share of the time', () => {
   assert.ok(!('section' in (lines[2] as ListedStatement)));
 });
 
-test('tells nothing that was not seen', () => {
+test('reports nothing that was not seen', () => {
   const [other, ...more] = linesOf(new StatementTotals(1_000_000));
   assert.equal(more.length, 0);
   assert.deepEqual(other, {
@@ -62,7 +62,7 @@ test('tells nothing that was not seen', () => {
   });
 });
 
-test('what suddenly takes long comes to the top, though thousands have taken more before', () => {
+test('a statement that suddenly takes long comes to the top, though thousands have taken more before', () => {
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, ms: number) =>
     totals.add({ statements: [{ section: 'world', digest, sums: part([ms], 'r') }], other: null });
@@ -75,7 +75,7 @@ test('what suddenly takes long comes to the top, though thousands have taken mor
   assert.deepEqual([digest, count], ['select sudden', 100]);
 });
 
-test('tells the last ten minutes of those that have taken most time in them, in points', () => {
+test('reports the last ten minutes of the statements with the most time in them, in points', () => {
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, runs: readonly number[]) =>
     totals.add({ statements: [{ section: 'world', digest, sums: part(runs, 'r') }], other: null });
@@ -96,7 +96,7 @@ test('tells the last ten minutes of those that have taken most time in them, in 
   assert.equal(pastOf('select old0'), null);
 });
 
-test('a hundred thousand distinct statements: 500 are told, the longest are right, and nothing is lost', () => {
+test('a hundred thousand distinct statements: 500 are reported, the longest are right, and nothing is lost', () => {
   const distinct = cases(100_000);
   const totals = new StatementTotals(1_000_000);
   const workers = [new StatementTable(), new StatementTable()];

@@ -17,7 +17,7 @@ function figures(ok: number, seconds = 0.001, dataRefusals = 0): Figures {
   return { ...sums, dataRefusals, busy: 3, max: 8, waiting: 2 };
 }
 
-test('a point tells what has come since the one before, a second', () => {
+test('a point has the increase since the one before, a second', () => {
   const history = new History();
   history.note(figures(100), 1_000_000);
   history.note(figures(120), 1_002_000);
@@ -37,7 +37,7 @@ test('a point tells what has come since the one before, a second', () => {
   });
 });
 
-test('refusals by the data have a rate of their own', () => {
+test('refusals by the data have a separate rate', () => {
   const history = new History();
   history.note(figures(100, 1, 5), 1_000_000);
   history.note(figures(120, 1, 9), 1_002_000);

@@ -80,7 +80,7 @@ test('a histogram is cumulative, summed over the dead, and counts its last bucke
   assert.ok(text.includes(`${name}_sum{section="world",slot="0"} 34`));
 });
 
-test('the supervisor tells which slots are up, restarted and silent', async () => {
+test('the supervisor reports which slots are up, restarted and silent', async () => {
   const text = await lines(createTotals('world'), { silent: 1 });
   assert.ok(text.includes('dbhttpd_worker_up{section="world",slot="0"} 1'));
   assert.ok(text.includes('dbhttpd_worker_restarts_total{section="world",slot="0"} 1'));
@@ -100,7 +100,7 @@ test("the supervisor's own figures are apart from the workers', which a sum is m
   assert.ok(!text.some((line) => /^process_(cpu|resident)/.test(line)));
 });
 
-test('what no scrape has told is told once, at the end: what one has told is not', async () => {
+test('counts that no scrape has reported are reported once, at the end', async () => {
   const totals = createTotals('world');
   totals.update(0, snapshot(10, 0));
   assert.equal(totals.unseen().requests, 10);

@@ -124,7 +124,7 @@ test('a new primary is on disk before a worker receives it, for its user alone, 
   assert.deepEqual(lines, []);
 });
 
-test('of two proposals that were made from the same memory one wins, and the other one is answered with it', async () => {
+test('of two proposals from the same memory one wins, and the other one gets it as its answer', async () => {
   const memories = open();
   const other = { ...first, primary: { ...first.primary, address: '10.0.0.2:3306' } };
   const answers = await Promise.all([
@@ -199,7 +199,7 @@ test('an instance that is ending writes no more, and reads what its successor wr
   assert.deepEqual(leaving.inForce(), { [section]: second });
 });
 
-test('a proposal that is being written when the instance begins to end is refused, and the file stays as it was', async () => {
+test('a proposal that is being written when the instance begins to end is refused, and the file is unchanged', async () => {
   const memories = open();
   await memories.propose({ section, base: null, memory: first });
   const proposal = memories.propose({ section, base: 1, memory: second });
@@ -315,7 +315,7 @@ test('a proposal that could not be read again is rejected, and a section with on
   assert.deepEqual([memories.inForce(), existsSync(stateDir)], [{}, false]);
 });
 
-test('an operator overrides what is remembered: a proposal that was made before is refused', async () => {
+test('an operator overrides the memory: an earlier proposal is refused', async () => {
   const memories = open();
   await memories.propose({ section, base: null, memory: first });
   const { taken: _taken, ...primary } = second.primary;
@@ -357,7 +357,7 @@ test('a kill between the write and the answer leaves the new memory', () => {
   assert.deepEqual(open().inForce(), { [section]: second });
 });
 
-test('a kill before the file has its name leaves the earlier memory, and what it had written is never read', async () => {
+test('a kill before the file has its name leaves the earlier memory, and the unfinished file is never read', async () => {
   write(formatPrimaryMemory(first));
   runAndKill('await replacePrimaryFile(path, JSON.parse(memory), die);');
   assert.deepEqual(parsePrimaryMemory(readFileSync(`${path}.new`, 'utf8')), second);

@@ -36,7 +36,7 @@ async function obey(order: string) {
   return { result: parseOrderResult(answer ?? ''), changed };
 }
 
-test('an order is carried out, and its answer says what was before', async () => {
+test('an order is carried out, and its answer has the state before', async () => {
   const { result, changed } = await obey(formatOrder([change('world', 'b')]));
   const results = [{ section: 'world', before: null, isSaved: true }];
   assert.deepEqual([result, changed], [{ kind: 'set', results }, ['world']]);
@@ -65,7 +65,7 @@ test('a line that is no order changes nothing', async () => {
   }
 });
 
-test('an instance that is ending does not answer, and one that fails says why', async () => {
+test('an instance that is ending does not answer, and one that fails reports why', async () => {
   const order = formatOrder([change('world', 'a')]);
   assert.equal(await obeyOrder(order, sections, async () => null), null);
   const failing = await obeyOrder(order, sections, () =>

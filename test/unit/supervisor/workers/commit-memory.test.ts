@@ -28,7 +28,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const open = () => openCommitMemory(pidfile, (error) => faults.push(error));
 
-test('a successor has the same key, and knows what was noted before it and meanwhile', () => {
+test('a successor has the same key, and knows everything noted before it and meanwhile', () => {
   const first = open();
   first.note(nameOf(1), 'unknown');
   first.note(nameOf(2), 'unknown');

@@ -25,7 +25,7 @@ test('a decimal whose scale is not fixed has neither precision nor scale', () =>
   assert.deepEqual(describe({ ...wish, length: 83, decimals: 30 }), exact);
 });
 
-test("MariaDB's own types are told by their names, unknown ones by the wire", () => {
+test("MariaDB's own types are recognised by their names, unknown ones by the wire", () => {
   const text = { type: 254, charset: 45, flags: 0xa1 };
   for (const [name, type] of [
     ['uuid', 'UUID'],

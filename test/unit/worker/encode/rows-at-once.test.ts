@@ -92,7 +92,7 @@ function linesOf(document: Buffer): JsonValue[] {
   return lines.map((line) => parseStrictJson(line));
 }
 
-test('writes any table as it is written one by one, however it is cut and whatever the limits', () => {
+test('writes any table as row by row, however it is cut and whatever the limits', () => {
   const reading = fc.record({
     holdBytes: fc.constantFrom(1, 1024, 65536, 200_000),
     exactAsStrings: fc.boolean(),
@@ -130,7 +130,7 @@ function shown(cell: JsonValue): JsonValue {
   return typeof text === 'string' ? text.replace(/^0+(?=\d)/, '') : text;
 }
 
-test('says the same of any table in all formats', () => {
+test('gives the same content of any table in all formats', () => {
   fc.assert(
     fc.property(answers, fc.boolean(), ({ wishes, rows }, exactAsStrings) => {
       const chunks = [toBytes([...resultSet(wishes, rows)])];
@@ -180,7 +180,7 @@ test('takes all rows of a chunk in one call, numbers beyond 255 included', () =>
   assert.equal(body.toString(), expected.join(','));
 });
 
-test('stops before what is no whole row of the result, and takes what stands before it', () => {
+test('stops before the first bytes that are not a whole row of the result, and takes the rows before them', () => {
   const good = packets(3);
   const cases: Record<string, Buffer> = {
     'the end of rows': eofPacket(),
@@ -236,7 +236,7 @@ test('writes lines, and records of CSV, at once as well', () => {
   assert.equal(lines.body.toString(), '[0,"text"]\n[1,"text"]\n');
 });
 
-test('stops where it is told to', () => {
+test('stops at the given place', () => {
   const chunk = toBytes(packets(9));
   assert.equal(takeAtOnce(ordinary, chunk, { maxRows: 4 }).rows, 4);
   assert.equal(takeAtOnce(ordinary, chunk, { maxRows: 0 }).rows, 0);

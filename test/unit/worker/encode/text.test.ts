@@ -40,7 +40,7 @@ function asText(bytes: Buffer, holdBytes?: number): Buffer {
   return alone;
 }
 
-test('says every character of Unicode, alone and among others', () => {
+test('writes every character of Unicode, alone and among others', () => {
   for (let from = 0; from < 0x110000; from += 1024) {
     if (from >= 0xd800 && from < 0xe000) continue;
     const text = String.fromCodePoint(...Array.from({ length: 1024 }, (_, index) => from + index));
@@ -54,7 +54,7 @@ test('says every character of Unicode, alone and among others', () => {
   }
 });
 
-test('escapes what RFC 8259 asks for, and nothing else', () => {
+test('escapes what RFC 8259 requires, and nothing else', () => {
   const ascii = Buffer.from(Array.from({ length: 128 }, (_, code) => code));
   const expected = JSON.stringify(ascii.toString('latin1'));
   assert.equal(asText(ascii).toString(), expected);
@@ -62,7 +62,7 @@ test('escapes what RFC 8259 asks for, and nothing else', () => {
   assert.equal(asText(long).toString(), JSON.stringify(long.toString('latin1')));
 });
 
-test('says any text of any length, at any size held back', () => {
+test('writes any text of any length, for any size of the buffer', () => {
   const part = fc.oneof(
     fc.string({ unit: anyCharacter, maxLength: 200 }),
     fc.integer({ min: 0, max: 9000 }).map((count) => 'a'.repeat(count)),
@@ -123,7 +123,7 @@ test('finds them wherever a long text is cut', () => {
   }
 });
 
-test('tells every pair and triple of bytes that is UTF-8 from one that is not', () => {
+test('distinguishes every pair and triple of bytes that is UTF-8 from those that are not', () => {
   const [leads, others] = [
     [
       0x61, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5,
@@ -179,7 +179,7 @@ test('writes a part of a buffer only', () => {
   );
 });
 
-test('writes names and ASCII as they stand', () => {
+test('writes names and ASCII unchanged', () => {
   assert.equal(
     written((out) => writeBytes(out, Buffer.from('é'.repeat(9000)))).toString(),
     'é'.repeat(9000),

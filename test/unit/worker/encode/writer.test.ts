@@ -62,7 +62,7 @@ test('loses and doubles nothing, whatever the steps', () => {
   );
 });
 
-test('takes back what was written after a mark while nothing has left', () => {
+test('takes back everything after a mark while nothing has left', () => {
   const transport = collect();
   const out = create(65536, transport);
   append(out, 1000);

@@ -105,7 +105,7 @@ function same(text: string): void {
   assert.equal(numbers(digits(inPieces.exact())), numbers(digits(whole.exact())), text);
 }
 
-test('JSON says the same in pieces, and what is none is refused', () => {
+test('JSON in pieces gives the same value, and invalid JSON is refused', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) =>
       same(JSON.stringify(object, null, indent)),

@@ -53,7 +53,7 @@ test('a section that only reads, or a request, refuses a write and runs a read R
   assert.equal(decide('insert into t values (1)', false, false), false);
 });
 
-test('a batch that only reads runs in a transaction, whether it asks for one or not', () => {
+test('a batch that only reads runs in a transaction, with the field or without', () => {
   const batchOf = (section: boolean, readOnly: boolean) => {
     const request: BatchRequest = {
       statements: [{ sql: 'select 1', params: [], expect: null }],

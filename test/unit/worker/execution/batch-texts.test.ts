@@ -72,7 +72,7 @@ test('isolation comes before the transaction, and READ ONLY begins it', () => {
   ]);
 });
 
-test('nothing of the batch goes with a statement of which something is expected, behind it', () => {
+test('no statement is sent together with an earlier one that has an expectation', () => {
   assert.deepEqual(textsOf([stepOf('a', expectsOne), stepOf('b'), stepOf('c', expectsOne)]), [
     lines('ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s', 'a'),
     lines('b', 'c', 'RELEASE SAVEPOINT s'),

@@ -75,7 +75,7 @@ test('if it is unknown which tables were written to, nothing runs again after a 
   assert.deepEqual(run(steps, [lost, succeeded]), { told: [lost], left: 0 });
 });
 
-test('if the server says that a table is not undone, nothing runs again', () => {
+test('if the server reports that a table is not undone, nothing runs again', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const refused: RunEnd = {
     kind: 'batch failed',

@@ -144,7 +144,7 @@ test('a batch that a read-only server has rolled back begins at another server o
   assert.equal(beginnings(keyed, answeredWith(1062, 'rolled_back')).begun, 1);
 });
 
-test('a write that was sent stays at a server that must not be used any more, and so does a read of which a byte has left', () => {
+test('a sent write does not move from a server that must not be used any more, and neither does a read of which a byte has left', () => {
   const answered: RunEnd = { kind: 'answered', failure: null, facts: null };
   const act = (run: RoutedRun) => run.leaveServer();
   assert.deepEqual(beginnings(write, answered, { act }), { begun: 1, stops: [], ends: [answered] });

@@ -145,7 +145,7 @@ test('an exception while a session is granted ends that request alone, and the s
   assert.deepEqual(log, ['denied faulted', 'released broken']);
 });
 
-test('a request that stops while its session is pinged asks nothing more on it', async () => {
+test('a request that stops while its session is pinged sends nothing more on it', async () => {
   const session = createScriptedSession(createScriptedConnection(), { aliveAt: longAgo() });
   let isAsked = false;
   const { acquisition, log } = acquire([session], async () => {

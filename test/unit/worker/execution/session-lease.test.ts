@@ -41,7 +41,7 @@ test('a ROLLBACK that has no answer, or is refused, proves nothing, and its conn
   assert.equal(connection.isLost, true);
 });
 
-test('nothing but the ROLLBACK is sent on a session after an interruption', async () => {
+test('only the ROLLBACK is sent on a session after an interruption', async () => {
   const { connection, lease } = leaseOn(() => 'ok');
   lease.interrupt();
   assert.deepEqual(await lease.ask('UPDATE t SET n = 1', ofTransaction), {

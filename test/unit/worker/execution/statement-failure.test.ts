@@ -22,7 +22,7 @@ test('a ROLLBACK behind a refused statement undoes those before it', () => {
   assert.equal(statementFailure(inserts, applied, error(1062), false).outcome, 'partial');
 });
 
-test('if the server cannot tell what became of a statement, nothing is reported as rolled back', () => {
+test('if the server cannot report the end of a statement, nothing is reported as rolled back', () => {
   assert.equal(statementFailure(inserts, applied, error(1180), true).outcome, 'partial');
   assert.equal(statementFailure(inserts, [], error(1180), true).outcome, 'unknown');
   const read = text('select 1', true);

@@ -76,7 +76,7 @@ test('a client of a former primary of a group may repeat its request; 4094 of Ma
   assert.deepEqual([other.status, other.mayRepeat], [422, false]);
 });
 
-test('every 503 asks the client to wait for a second, and nothing else does', () => {
+test('every 503 tells the client to wait for a second, and no other status does', () => {
   for (const { errno } of mysqlFailures) {
     const { status, retryAfterSeconds } = refused(serverError(errno));
     assert.equal(retryAfterSeconds, status === 503 ? 1 : undefined, `${errno}`);

@@ -19,7 +19,7 @@ const length = 64 * 1024 ** 2;
 const peers = new Peers({ stallMs: 1, sameHostStallMs: 1, unseenStallMs: 1 });
 const origin = { client: '', httpVersion: '1.1', ageMs: 0 };
 
-test('headers of one name are all passed back, and stand once where both workers say them', async () => {
+test('headers of one name are all passed back, and appear once if both workers set them', async () => {
   const workspace = createWorkspace('forward', () => {});
   const path = join(workspace.path, 'other.sock');
   const head =
@@ -53,7 +53,7 @@ test('headers of one name are all passed back, and stand once where both workers
   }
 });
 
-test('a client that takes nothing of what is passed back is given up', async (t) => {
+test('a client that takes nothing of its reply is given up', async (t) => {
   const workspace = createWorkspace('forward', () => {});
   const path = join(workspace.path, 'other.sock');
   const other = createServer((socket) => {

@@ -16,7 +16,7 @@ test('takes 16,384 at most, and most of a usual limit', () => {
   assert.ok(decideConnectionLimit(1024, 12).served > 800);
 });
 
-test('serves somebody even where there is hardly a descriptor', () => {
+test('serves at least one connection even if there is hardly a descriptor', () => {
   assert.deepEqual(decideConnectionLimit(40, 12), { served: 8, reserved: 8 });
 });
 

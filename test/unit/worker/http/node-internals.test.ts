@@ -27,7 +27,7 @@ for (const [way, isShared] of [
   ['one buffer', true],
   ['a buffer each', false],
 ] as const) {
-  test(`sockets that are read into ${way} read what was sent, each its own`, async () => {
+  test(`sockets that are read into ${way} read the sent bytes, each its own`, async () => {
     const read = new Map<Socket, Buffer[]>();
     const keep: OnRead = function (length, bytes) {
       read.get(this)?.push(Buffer.from(bytes.subarray(0, length)));
@@ -50,7 +50,7 @@ for (const [way, isShared] of [
 }
 
 for (const isKnown of [true, false]) {
-  test(`what a peer has taken is counted, what waits for it is not, ${isKnown ? 'with' : 'without'} libuv's counts`, async () => {
+  test(`bytes that a peer has taken are counted, waiting ones are not, ${isKnown ? 'with' : 'without'} libuv's counts`, async () => {
     const [client, socket] = await openPair((accepted) => {
       if (isKnown) return;
       const { _handle } = accepted as unknown as { _handle: object };

@@ -78,7 +78,7 @@ for (const [who, version, more, ends] of [
   ['a client of HTTP/1.0', '1.0', '', true],
   ['a client of HTTP/1.0 that stays', '1.0', 'Connection: keep-alive\r\n', false],
 ] as const) {
-  test(`to ${who} the same leaves`, async (t) => {
+  test(`to ${who} the same bytes leave`, async (t) => {
     const { port, replies, close } = await serve();
     t.after(close);
     const request = (path: string) => `GET ${path} HTTP/${version}\r\n${more}\r\n`;

@@ -14,7 +14,7 @@ function parse(text: string, ...inodes: readonly number[]): readonly [number, nu
   return [...found];
 }
 
-test('bytes are told of the sockets that are asked for', () => {
+test('bytes are reported for the requested sockets', () => {
   const text = `${head}${line('0000FA00:00000000', 11)}${line('00000010:00000007', 12)}${line('00000001:00000000', 13)}`;
   assert.deepEqual(parse(text, 11, 12), [
     [11, 64_000],
@@ -33,7 +33,7 @@ test('a line that is cut off waits for its rest', () => {
   }
 });
 
-test('what is no line of the table is left out', () => {
+test('a text that is not a line of the table is left out', () => {
   const odd = [
     '\n',
     '11\n',
@@ -50,7 +50,7 @@ test('an endless line takes no memory', () => {
   assert.ok(rest.length <= 64 * 1024);
 });
 
-test('all that ask within a moment share one read', async () => {
+test('all calls within a moment share one read', async () => {
   const reads: number[][] = [];
   const queues = new SendQueues(async (inodes) => {
     reads.push([...inodes]);
@@ -63,7 +63,7 @@ test('all that ask within a moment share one read', async () => {
   assert.equal(reads.length, 2);
 });
 
-test('where there is no table nothing is known', async () => {
+test('without a table nothing is known', async () => {
   const queues = new SendQueues(() => Promise.reject(new Error('ENOENT')));
   assert.deepEqual(await Promise.all([queues.unacknowledged(1), queues.unacknowledged(2)]), [
     null,

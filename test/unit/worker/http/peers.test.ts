@@ -116,7 +116,7 @@ for (const [way, connected] of Object.entries(ways)) {
   });
 }
 
-test('over a unix socket the kernel alone can be asked', async (t) => {
+test('over a unix socket only the kernel can report it', async (t) => {
   const workspace = createWorkspace('peers', () => {});
   t.after(workspace.remove);
   const { client, socket } = await fill(t, { path: join(workspace.path, 'socket') });

@@ -30,7 +30,7 @@ test('a body of exactly the limit is taken, and one byte more refused', async ()
   }
 });
 
-test('a body under another coding is not read as what it is not', async () => {
+test('a body in another coding is not read as plain text', async () => {
   const gzipped = { 'content-length': '1', 'content-encoding': 'gzip' };
   assert.equal(await read(1, gzipped), 'UNSUPPORTED_MEDIA_TYPE');
   assert.equal(await read(1, { 'transfer-encoding': 'gzip, chunked' }), 'TRANSFER_CODING');

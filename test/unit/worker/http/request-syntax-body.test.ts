@@ -40,7 +40,7 @@ test('a size has at most twelve digits, and at least one', () => {
   assert.deepEqual(taken(';x\r\nhello\r\n0\r\n\r\n'), refused);
 });
 
-test('a body of a known length ends behind its last byte, and what follows is not taken', () => {
+test('a body of a known length ends after its last byte, and later bytes are not taken', () => {
   const frame = frameOf({ headers: { 'content-length': '5' } } as unknown as IncomingMessage);
   assert.equal(frame?.take(Buffer.from('helloGET'), 0), 5);
   assert.equal(frame?.isDone, true);

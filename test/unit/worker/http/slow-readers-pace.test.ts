@@ -15,7 +15,7 @@ function looked(bytesAt: (ms: number) => number, untilMs: number, everyMs = 400)
   return pace;
 }
 
-test('a reader is slow only once it has been looked at for two seconds', () => {
+test('a reader is slow only after a measurement of two seconds', () => {
   assert.equal(looked(() => 0, 1_600).isSlow, false);
   assert.equal(looked(() => 0, 2_000).isSlow, true);
 });
@@ -25,16 +25,16 @@ test('64 KiB a second are not slow, however large the steps in which they are ac
   assert.equal(looked((ms) => ms * 64, 20_000).isSlow, true);
 });
 
-test('what a reader took before the last two seconds does not count', () => {
+test('bytes that a reader took before the last two seconds do not count', () => {
   assert.equal(looked((ms) => Math.min(ms, 10_000) * 1_000, 12_000).isSlow, true);
   assert.equal(looked((ms) => Math.min(ms, 10_000) * 1_000, 11_200).isSlow, false);
 });
 
-test('a gateway that stood still does not blame the reader', () => {
+test('a gateway that was stopped does not blame the reader', () => {
   assert.equal(looked(() => 0, 6_000, 3_000).isSlow, false);
 });
 
-test('a reader that waits again at once goes on with its pace; after a pause it begins anew', () => {
+test('a reader that waits again at once keeps its pace; after a pause its pace begins again', () => {
   const pace = looked(() => 0, 2_000);
   pace.pauses(2_000);
   pace.begins(2_100);

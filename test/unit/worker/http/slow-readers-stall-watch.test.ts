@@ -52,7 +52,7 @@ test('a reader that takes 20 bytes a second has not, though the kernel takes not
   assert.equal(await stalledAfter((seconds) => seconds * 20), null);
 });
 
-test('over loopback 5 KB and 1 KB a second are progress, whose steps come every 13 and 66 s', async () => {
+test('over loopback 5 KB and 1 KB a second are progress, although their steps come every 13 and 66 s', async () => {
   const mostStillSeconds = 130;
   assert.equal(await stalledAfter(inSteps(5_000), { mostStillSeconds }), null);
   assert.equal(await stalledAfter(inSteps(1_000), { mostStillSeconds }), null);
@@ -64,7 +64,7 @@ test('a reader that stops has stalled as long after its last acknowledgement', a
   assert.ok(stoppedAt !== null && stoppedAt >= 90 && stoppedAt <= 100, `${stoppedAt}`);
 });
 
-test('what the kernel takes is progress, and so is having nothing to send', async () => {
+test('bytes that the kernel takes are progress, and so is having nothing to send', async () => {
   assert.equal(await stalledAfter(() => 0, { waitingAt: (seconds) => 1_000_000 - seconds }), null);
   assert.equal(await stalledAfter(() => 0, { waitingAt: () => 0 }), null);
 });

@@ -52,10 +52,10 @@ test('readers that flow are not given up, however many they are', async () => {
   assert.deepEqual((await givenUp([70_000, 100_000, 3_000_000, 1_000_000])).ended, []);
 });
 
-test('nobody is given up while no request waits', async () => {
+test('no reader is given up while no request waits', async () => {
   assert.deepEqual((await givenUp([0, 0, 0, 0], { othersWait: false })).ended, []);
 });
 
-test('no more readers than may be slow are not even looked at', async () => {
+test('if there are no more readers than may be slow, none is checked', async () => {
   assert.deepEqual(await givenUp([0, 0]), { ended: [], looks: 0 });
 });

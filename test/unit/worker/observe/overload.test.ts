@@ -48,7 +48,7 @@ test('35,264 rejections in 25 seconds are five lines', () => {
   });
 });
 
-test('what is no overload is not told', () => {
+test('a normal load is not reported', () => {
   const { lines, overload } = create();
   for (const code of [null, 'DEADLINE_RUNNING', 'DATABASE_UNREACHABLE', 'STOPPING'] as const) {
     overload.observe(code, 0);

@@ -31,7 +31,7 @@ const countIn = (table: StatementTable) => (summary: ExchangeSummary) =>
 const find = (report: StatementsReport | null, digest: string) =>
   report?.statements.find((one) => one.digest === digest)?.sums;
 
-test('sums up what differs in its literals alone, once', () => {
+test('sums up statements that differ only in literals, once', () => {
   const table = new StatementTable();
   const count = countIn(table);
   count(ran("select 'secret', 1", { databaseMs: 2, requestId: 'short' }));
@@ -47,7 +47,7 @@ test('sums up what differs in its literals alone, once', () => {
   assert.equal(find(table.take(), 'select ?')?.count, 1);
 });
 
-test('keeps sections apart, and leaves out what is no statement', () => {
+test('keeps sections apart, and leaves out texts that are not a statement', () => {
   const table = new StatementTable();
   const count = countIn(table);
   count(ran('select 1', { section: 'one' }));
@@ -57,7 +57,7 @@ test('keeps sections apart, and leaves out what is no statement', () => {
   assert.deepEqual(sections?.toSorted(), ['one', 'two']);
 });
 
-test("tells errors by MySQL's names and by codes; what never reached MySQL has no latency", () => {
+test("counts errors by MySQL's names and by codes; a statement that never reached MySQL has no latency", () => {
   const table = new StatementTable();
   const count = countIn(table);
   count(ran('select 1', { outcome: 'error', errno: 1146 }));

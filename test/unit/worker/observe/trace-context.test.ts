@@ -7,14 +7,14 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parentId = '00f067aa0ba902b7';
 const whole = `00-${traceId}-${parentId}-01`;
 
-test('a traceparent of version 00 is told on as it came, whatever its flags are', () => {
+test('a traceparent of version 00 is passed on unchanged, with any flags', () => {
   for (const flags of ['00', '01', '03', 'ff']) {
     const traceparent = `00-${traceId}-${parentId}-${flags}`;
     assert.deepEqual(parseTraceparent(traceparent), { traceId, traceparent });
   }
 });
 
-test('one of a later version is told on as version 00 with the flag that 00 knows', () => {
+test('one of a later version is passed on as version 00 with the flag that 00 knows', () => {
   for (const [given, flags] of [
     [`01-${traceId}-${parentId}-01`, '01'],
     [`cc-${traceId}-${parentId}-02-what-comes-later`, '00'],

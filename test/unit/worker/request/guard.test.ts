@@ -29,7 +29,7 @@ test('lets any host pass without a list, and only listed ones with it', () => {
   assert.equal(check(...visitor({}, 'here.there'))?.status, 421);
 });
 
-test('takes an origin for its own only with its scheme, host and port', () => {
+test('an origin is its own only with its scheme, host and port', () => {
   for (const [origin, authority, status, own = settings] of [
     ['http://here:9090', 'here:9090', undefined],
     ['http://here', 'here:80', undefined],
@@ -93,7 +93,7 @@ test('refuses prefetches by each of their names', () => {
   assert.equal(check(...visitor({ purpose: 'other' })), null);
 });
 
-test('lets everybody pass without tokens, and only holders of a whole one with them', () => {
+test('accepts every request if there are no tokens, else only those with a whole one', () => {
   assert.equal(createTokenGuard([]).check(...visitor()), null);
   const { check } = createTokenGuard(['one', 'two']);
   const by = (authorization?: string) =>
@@ -146,7 +146,7 @@ test('a token that was taken away is refused from then on, and the one in its pl
   assert.deepEqual([status('old'), status('kept'), status('new')], [401, 200, 200]);
 });
 
-test('lets pages of its own origin alone pass by what the browser says of their site', () => {
+test('accepts only pages of its own origin, by what the browser reports about their site', () => {
   const check = createBrowserGuard(settings);
   for (const [site, status] of [
     ['same-origin', undefined],

@@ -57,7 +57,7 @@ test('several jobs take turns, one turn at a time for all of them', async () => 
   assert.deepEqual(order.slice(0, 6), ['a', 'b', 'c', 'a', 'b', 'c']);
 });
 
-test('what a job throws is its own', async () => {
+test('an error of a job belongs to that job', async () => {
   const { turns, giveTurn } = createTurns();
   const work = new LongWork(turns);
   // biome-ignore lint/correctness/useYield: it throws before it could

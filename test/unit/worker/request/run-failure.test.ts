@@ -22,7 +22,7 @@ const table: readonly (readonly [end: Unanswered, status: number, read: string, 
     [{ kind: 'lost', outcome: 'unknown' }, 502, 'unknown', 'unknown'],
   ];
 
-test('says what happened, and never more than is known', () => {
+test('reports what happened, and never more than is known', () => {
   for (const [end, status, read, write] of table) {
     for (const [isRead, outcome] of [
       [true, read],
@@ -57,14 +57,14 @@ test('if the outcome of a request with a key is unknown, the same key may be sen
   ]);
 });
 
-test('the failure of a stopped batch says its outcome, once', () => {
+test('the failure of a stopped batch has its outcome, once', () => {
   const end = { kind: 'batch stopped', reason: 'too large', outcome: 'rolled_back' } as const;
   const { status, code, message } = runFailure(end, false, () => 7);
   assert.deepEqual([status, code], [422, 'RESULT_TOO_LARGE']);
   assert.match(message, /16 MiB if it is held back\. Everything was undone\.$/);
 });
 
-test('gives each way a code of its own', () => {
+test('gives each way a separate code', () => {
   // A run that was cut short has the code of the reason that kept it from running again.
   const ways = table.filter(([end]) => end.kind !== 'cut short');
   const codes = ways.map(([end]) => runFailure(end, true, () => 7).code);

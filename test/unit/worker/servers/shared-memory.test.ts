@@ -48,7 +48,7 @@ function share(inForce: PrimaryMemory | null) {
   return { shared, asked, answer, time, seen };
 }
 
-test('a new primary is proposed at once, and in force once the supervisor says so', async () => {
+test('a new primary is proposed at once, and in force once the supervisor confirms it', async () => {
   const { shared, asked, answer, seen } = share(null);
   shared.propose(first, false);
   shared.propose(first, false);

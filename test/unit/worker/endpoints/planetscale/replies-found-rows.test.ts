@@ -7,7 +7,7 @@ import { chooseFoundRows } from '../../../../../src/worker/endpoints/planetscale
 const found = (sql: string, affectedRows: number | bigint, info = '') =>
   Number(chooseFoundRows(analyse(sql))({ affectedRows, info }));
 
-test('an UPDATE has found what it has matched, whatever the language', () => {
+test('an UPDATE has found the rows that it has matched, in any language', () => {
   assert.equal(found('update t set a = 1', 0, 'Rows matched: 3  Changed: 0  Warnings: 0'), 3);
   assert.equal(
     found('UPDATE t set a = 1', 1, 'Datensätze gefunden: 2  Geändert: 1  Warnungen: 0'),
@@ -29,7 +29,7 @@ test('an INSERT has found a row, too, that it has met and left as it was', () =>
   assert.equal(found('insert into t select …', 0, 'Records: 0  Duplicates: 0  Warnings: 0'), 0);
 });
 
-test('what is ignored was not found, and every other statement has found what it has changed', () => {
+test('an ignored row was not found, and every other statement has found the rows that it has changed', () => {
   const half = 'Records: 4  Duplicates: 2  Warnings: 2';
   assert.equal(found('insert ignore into t …', 2, half), 2);
   assert.equal(found('insert /* on */ high_priority ignore t …', 0), 0);

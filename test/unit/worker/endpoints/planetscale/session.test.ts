@@ -33,7 +33,7 @@ test('of a session that was signed with another secret only the name of its tran
   assert.deepEqual(sessions.decode(member), { ...freshSession, transaction: 'abc.def' });
 });
 
-test('what is no session is refused', () => {
+test('an invalid session is refused', () => {
   const { token } = JSON.parse(sessions.encode(changed)) as { token: string };
   const forged = (fields: unknown) => {
     return { token: `${Buffer.from(JSON.stringify(fields)).toString('base64url')}.AAAA` };
@@ -58,7 +58,7 @@ test('what is no session is refused', () => {
   }
 });
 
-test('what is set for the next transaction goes before what is set for all', () => {
+test('the value for the next transaction has priority over the value for all', () => {
   const all = withCharacteristics(freshSession, 'session', serializable);
   assert.deepEqual(characteristicsOf(all), serializable);
   const next = withCharacteristics(all, 'next', readCommitted);

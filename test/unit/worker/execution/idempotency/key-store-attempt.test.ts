@@ -30,7 +30,7 @@ test('an attempt ends the session that the one before has lost on the same serve
   assert.deepEqual(gone, ['KILL 41'], 'it had ended by itself');
 });
 
-test('an attempt ends nothing on another server, nor in another run of its own', async () => {
+test('an attempt ends nothing on another server, nor in another run of the same server', async () => {
   for (const identity of [
     { ...own, name: 'db2:3306/2' },
     { ...own, startedAt: 940 },

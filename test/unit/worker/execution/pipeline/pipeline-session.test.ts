@@ -87,7 +87,7 @@ test('if the session may have changed, all statements are sent away, the written
   assert.equal(place.waiting, 0);
 });
 
-test('a statement that has waited for too long to be written is sent away; those that may still wait stay', () => {
+test('a statement that has waited for too long to be written is sent elsewhere; those that may still wait remain', () => {
   const { place, written, expelled, add } = create();
   add(0, 3);
   place.expelLate(({ since }) => since < 2);

@@ -49,13 +49,13 @@ test('a COMMIT is recorded before it is sent, and its result before the reply', 
   assert.equal(done.ended, 'committed');
 });
 
-test('a COMMIT without an answer stays unknown in the memory: it is never noted as not committed', async () => {
+test('a COMMIT without an answer remains unknown in the memory: it is never noted as not committed', async () => {
   const { done, noted } = await commit({ atCommit: lost });
   assert.deepEqual(noted, ['begun', 'sent']);
   assert.deepEqual(done, { end: { kind: 'lost', outcome: 'unknown' }, ended: 'unknown' });
 });
 
-test('a COMMIT that is answered with an error that says nothing of it stays unknown in the memory', async () => {
+test('a COMMIT whose answer is an unrelated error remains unknown in the memory', async () => {
   const { done, noted } = await commit({ atCommit: refusedWith(1180) });
   assert.deepEqual(noted, ['begun', 'sent']);
   assert.equal(done.ended, 'unknown');
@@ -91,7 +91,7 @@ test('a transaction that is lost before COMMIT is rolled back only if nothing in
   }
 });
 
-test('a ROLLBACK says that all is undone only with the proof that the transaction was there to its end', async () => {
+test('a ROLLBACK reports that all is undone only with the proof that the transaction was there to its end', async () => {
   const says = async (undone: Undone, isDoubted = false): Promise<RolledBack> => {
     const job = new RollbackJob();
     const lease = { rollBack: async () => undone };

@@ -53,7 +53,7 @@ function outcomeOf(end: RunEnd): string | null {
     : end.kind;
 }
 
-test('a refused statement that leaves its transaction open says nothing of that', async () => {
+test('a refused statement that leaves its transaction open does not report its end', async () => {
   assert.deepEqual(await refused(1062, { status: inTransaction }), [null, null]);
 });
 
@@ -68,7 +68,7 @@ test('an error behind which the transaction is gone, without being one that undo
   assert.deepEqual(await refused(1062), ['partial', 'ended']);
 });
 
-test('what a statement calls is known from its analysis: its text is not read again', async () => {
+test('the calls of a statement are known from its analysis: its text is not read again', async () => {
   const connection = createScriptedConnection();
   const lease = {
     session: createScriptedSession(connection),

@@ -62,7 +62,7 @@ test('a session that is lost under its transaction is not used again', async () 
   assert.deepEqual(found, ['broken', 'lost']);
 });
 
-test('a step that asks for a transaction that is about to end learns how it ended, and does not run', async () => {
+test('a step that arrives while the transaction ends learns how it ended, and does not run', async () => {
   const session = createScriptedSession(createScriptedConnection());
   const asked: string[] = [];
   const turn = {

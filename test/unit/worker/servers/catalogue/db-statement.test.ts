@@ -68,7 +68,7 @@ test('a statement that writes, takes time, reads the session or runs read-only r
   assert.deepEqual([always.shape, always.leavesSessionClean], [null, false]);
 });
 
-test('refuses what the settings or the request do not allow, before any SQL', () => {
+test('refuses statements that the settings or the request do not allow, before any SQL', () => {
   const several = { SQL: 'select 1; select 2' };
   assert.deepEqual(refusalOf(several, { multiStatements: false }), [
     400,

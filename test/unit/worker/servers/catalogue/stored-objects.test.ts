@@ -47,7 +47,7 @@ test('a base table is harmless, an unknown one is not', () => {
   assert.deepEqual(telling, { isHarmless: true, isRepeatable: false });
 });
 
-test('a view is as harmless as what it calls and reads, to any depth; cycles and hidden definitions are not known', () => {
+test('a view is as harmless as its calls and tables, to any depth; cycles and hidden definitions are unknown', () => {
   const { reads, repeats } = create({
     tables: ['t'],
     views: {
@@ -119,7 +119,7 @@ test('a trigger counts for writes, also through a view, and only the simplest bo
   }
 });
 
-test("what a view or a trigger names without a schema is looked for beside it, not in the session's schema", () => {
+test("a name without a schema in a view or a trigger is looked up in its own schema, not in the session's", () => {
   const { objects } = create({ tables: ['log'] });
   for (const name of ['t', 'log']) objects.addTable('other', name, 'BASE TABLE');
   objects.addTable('other', 'v', 'VIEW');

@@ -40,7 +40,7 @@ test('MySQL: a token does not grow with replies that each saw another transactio
   assert.notEqual(encodeToken(token, Buffer.alloc(32)), null, 'it fits into a header');
 });
 
-test('MySQL: a transaction that is still being committed stays in the token, whatever else has been executed', () => {
+test('MySQL: a transaction that is still being committed remains in the token, whatever else has been executed', () => {
   const see = bearerOf('one');
   const first = see(`${uuid}:6#7:7#8`, `${uuid}:1-5`, null);
   const second = see(`${uuid}:9#7`, `${uuid}:1-5:7-8`, first.token);
@@ -69,7 +69,7 @@ const tokenOf = (state: string): Token => ({
   position: { kind: 'mariadb', events: parseEvents(state) ?? new Map() },
 });
 
-test('a server that comes back without its last transactions is asked before a write with their token, which is refused as lost', async () => {
+test('a server that comes back without its last transactions is queried before a write with their token, which is refused as lost', async () => {
   const { server, session, consistency } = createServer('0-1-10');
   const token = tokenOf('0-1-10');
   assert.equal(await consistency.waitForPosition(session, token), 'ready');

@@ -65,7 +65,7 @@ test('MariaDB: the session’s own write is known if it is a new one, and its do
   assert.equal(several.ownWrite, null, 'it may have seen what is in the other domain');
 });
 
-test('MySQL: the bound is what is executed and what is owned; only the former can be proven lost', () => {
+test('MySQL: the bound is executed and owned transactions; only the former can be proven lost', () => {
   const { read } = questionOf('mysql');
   const answer = answerOf(read([`${uuid}:7#3`, `${uuid}:1-5`], null));
   assert.deepEqual(answer.position, gtids(`${uuid}:1-5`, `${uuid}:7`));

@@ -36,7 +36,7 @@ const tokens: fc.Arbitrary<Token> = fc
   .tuple(fc.string({ maxLength: 20 }), fc.oneof(mariadb, mysql, galera))
   .map(([server, position]) => ({ server, position }));
 
-test('what is written is read back, signed or not, and fits into a header', () => {
+test('a written token is read back, signed or not, and fits into a header', () => {
   fc.assert(
     fc.property(tokens, fc.constantFrom(null, key), (token, signedBy) => {
       const text = encodeToken(token, signedBy);

@@ -44,7 +44,7 @@ test('a session whose KILL was confirmed, and whose statement has ended, is rese
   assert.equal(await verdictAfter(true), 'unclean');
 });
 
-test('a session that is lost beside its KILL is not used again', async () => {
+test('a session that is lost during its KILL is not used again', async () => {
   const connection = createScriptedConnection();
   connection.lose();
   const { control } = createControl(true);

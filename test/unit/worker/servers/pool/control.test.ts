@@ -48,7 +48,7 @@ async function startControl(...connections: readonly ScriptedConnection[]): Prom
 
 const kills = ({ sent }: ScriptedConnection) => sent.filter((sql) => sql.startsWith('KILL'));
 
-test('kills what runs on the same run of the same server, and nothing anywhere else', async () => {
+test('kills only on the same run of the same server', async () => {
   const connection = connectionTo(own);
   const control = await startControl(connection);
   for (const [identity, isKilled] of [

@@ -28,7 +28,7 @@ test('a request that may wait for a part of it only may be behind fewer', () => 
   assert.deepEqual([outlasts(29, 1_000), outlasts(30, 1_000)], [false, true]);
 });
 
-test('statements that end all at one time, seconds apart, are not taken for a standstill', () => {
+test('statements that end all at one time, seconds apart, do not count as a standstill', () => {
   // At most three of them in any five seconds, in the window before or in this one.
   const outlasts = after([0, 10, 0, 10, 0, 10, 0, 10, 0]);
   assert.deepEqual([outlasts(29), outlasts(30)], [false, true]);

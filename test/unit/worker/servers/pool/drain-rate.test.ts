@@ -10,7 +10,7 @@ function drain(rate: DrainRate, fromMs: number, seconds: number, perSecond: numb
   }
 }
 
-test('says how long the waiting requests will take at the rate of the last seconds', () => {
+test('estimates how long the waiting requests will take at the rate of the last seconds', () => {
   const rate = new DrainRate(0);
   drain(rate, 0, 10, 50);
   assert.equal(rate.retryAfterSeconds(1000, 9_999), 20);
@@ -24,7 +24,7 @@ test('follows a queue that has become slower', () => {
   assert.equal(rate.retryAfterSeconds(100, 14_999), 10);
 });
 
-test('stays between 1 and 30 seconds', () => {
+test('is always between 1 and 30 seconds', () => {
   const rate = new DrainRate(0);
   assert.equal(rate.retryAfterSeconds(1, 0), 30);
   assert.equal(rate.retryAfterSeconds(0, 0), 1);

@@ -50,7 +50,7 @@ async function betweenTwo(verdict: SessionVerdict): Promise<readonly string[]> {
   return happened;
 }
 
-test('a session is lent again as it is only when it is clean', async () => {
+test('a session is lent again at once only if it is clean', async () => {
   assert.deepEqual(await betweenTwo('clean'), ['opened', 'lent', 'lent']);
   assert.deepEqual(await betweenTwo('unclean'), ['opened', 'lent', 'reset', 'lent']);
   assert.deepEqual(await betweenTwo('broken'), ['opened', 'lent', 'opened', 'lent']);
