@@ -42,6 +42,7 @@ export type BackendStats = {
   readonly backend: string;
   readonly role: string | null;
   readonly reason: string | null;
+  readonly connect_errno: number | null;
   readonly lag_seconds: number | null;
   /** A replica with more lag gets no reads; null: replicas get no reads at all. */
   readonly max_lag_seconds: number | null;

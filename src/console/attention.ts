@@ -23,7 +23,9 @@ export const unreadyMeanings: Readonly<Record<string, string>> = {
   STARTING: 'the worker has not asked the database yet',
   STOPPING: 'the gateway is stopping',
   DATABASE_UNREACHABLE: 'the database server cannot be reached',
-  DATABASE_REFUSES: 'the database server refuses the account, the connection or a session setting',
+  DATABASE_UNRESOLVED: "the database server's name cannot be resolved",
+  DATABASE_REFUSED: "the database server refuses the gateway's login or a session setting",
+  DATABASE_UNAVAILABLE: 'the database server accepts no connection now',
   DATABASE_UNUSABLE: 'the database server breaks the protocol or does not get its password',
   DATABASE_TLS: 'TLS towards the database server failed',
   DATABASE_SILENT: 'the database server did not answer in time',
@@ -123,8 +125,12 @@ export function isBehind({ lag_seconds, max_lag_seconds }: BackendStats): boolea
 }
 
 function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
-  const { backend, role, reason } = server;
+  const { backend, role, reason, connect_errno: errno } = server;
   const found: Attention[] = [];
+  if (errno !== null) {
+    const text = `${backend} refuses new connections of the gateway with errno ${errno}: the log and the runbook say what it means.`;
+    found.push({ severity: 'bad', text, part: 'backends' });
+  }
   if (role === 'unusable') {
     const text = `${backend} cannot be used${reason === null ? '' : `: ${reason}`}.`;
     found.push({ severity: 'bad', text, part: 'backends' });

@@ -226,7 +226,15 @@ export const failures = {
   DATABASE_UNREACHABLE: {
     status: 503,
     sentStatus: 502,
-    meaning: 'no connection to the database could be opened; `/readyz` and the log say why',
+    meaning:
+      'no connection to the database could be opened: its name, the network, TLS, or no connection left; `/readyz` and the log say why',
+    repeat: 'yes',
+  },
+  DATABASE_REFUSED: {
+    status: 503,
+    sentStatus: 502,
+    meaning:
+      "the database refuses the gateway's login: password, account, rights, or a statement of `init_sql`; `/readyz` has its `errno`, the log its words",
     repeat: 'yes',
   },
   NO_PRIMARY: {
@@ -500,9 +508,13 @@ export const otherMysqlFailure: MysqlFailureFacts = {
 export const unready = {
   STARTING: 'the worker has not asked yet',
   STOPPING: 'the gateway is stopping',
-  DATABASE_UNREACHABLE: 'the server cannot be reached: no name, no route, no listener',
-  DATABASE_REFUSES:
-    'the server rejects this account, connection or session setting; `errno` is its own number',
+  DATABASE_UNRESOLVED:
+    "the server's name could not be resolved: DNS does not know it, or does not answer; the server itself was not asked",
+  DATABASE_UNREACHABLE: 'the server cannot be reached: no route, no listener',
+  DATABASE_REFUSED:
+    "the server refuses the gateway's login, or a setting of its sessions; `errno` is its own number",
+  DATABASE_UNAVAILABLE:
+    'the server accepts no connection now: it has none left, starts, stops, or is not ready; `errno` is its own number',
   DATABASE_UNUSABLE:
     'the server breaks the protocol, or asks for the password in a way that the gateway refuses',
   DATABASE_TLS: 'TLS towards the server failed',
@@ -514,6 +526,60 @@ export const unready = {
 export type UnreadyCode = keyof typeof unready;
 
 export const unreadyCodes = Object.keys(unready) as readonly UnreadyCode[];
+
+/** What clients and `/readyz` report if no connection to a server can be opened. */
+type ConnectFailureFacts = {
+  readonly code: FailureCode;
+  readonly unready: UnreadyCode;
+  /** For people, a clause without hosts, accounts and the server's own words. */
+  readonly meaning: string;
+};
+
+/** Why no connection to a server can be opened. */
+export const connectFailures = {
+  'name unresolved': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_UNRESOLVED',
+    meaning: 'the name of the database server cannot be resolved',
+  },
+  'server unreachable': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_UNREACHABLE',
+    meaning: 'the database server cannot be reached',
+  },
+  'server silent': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_SILENT',
+    meaning: 'the database server does not answer in time',
+  },
+  'tls failed': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_TLS',
+    meaning: 'TLS towards the database server failed',
+  },
+  'server unusable': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_UNUSABLE',
+    meaning: 'the database server breaks the protocol or does not get its password',
+  },
+  'server unavailable': {
+    code: 'DATABASE_UNREACHABLE',
+    unready: 'DATABASE_UNAVAILABLE',
+    meaning: 'the database server accepts no connection now',
+  },
+  'login refused': {
+    code: 'DATABASE_REFUSED',
+    unready: 'DATABASE_REFUSED',
+    meaning: "the database server refuses the gateway's login",
+  },
+} as const satisfies Readonly<Record<string, ConnectFailureFacts>>;
+
+export type ConnectFailureKind = keyof typeof connectFailures;
+
+/** Whether a reason is that no connection to a server can be opened. */
+export function isConnectFailure(reason: string): reason is ConnectFailureKind {
+  return Object.hasOwn(connectFailures, reason);
+}
 
 /** The ways in which a database request ends: well, with an error of MySQL's, or as its OUTCOME says. */
 export const outcomes = [

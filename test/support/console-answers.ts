@@ -52,6 +52,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         connections: { busy: 10, idle: 0, connecting: 0, max: 10 },
         transactions_held: 0,
         waiting: 4,
+        connect_errno: null,
       })),
       totals: { requests: 1234, outcomes: { ok: 1200, error: 34 }, failures: {} },
       history: {

@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import { connect, isIP, type Socket } from 'node:net';
 import mysql from 'mysql2';
+import { NameTimeout, type Protection } from './connect-failure.ts';
 import { type ArenaReader, Connection } from './connection.ts';
 import {
   guardHandshake,
@@ -70,7 +71,8 @@ type Mysql2Connection = HandshakingConnection & {
 
 /**
  * Connects and authenticates. The caller owns the connection and must destroy it.
- * @throws the server's or the socket's error, a ServerFault; an abort of `signal` rejects with its reason
+ * @throws the server's or the socket's error, a ServerFault; an abort of `signal` rejects with its reason, or a NameTimeout that has it as
+ *   its cause
  */
 export function openConnection(
   settings: ConnectionSettings,
@@ -84,12 +86,19 @@ export function openConnection(
     };
     const options = mysql2Options(settings, arenaReader, onRemembered);
     const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
+    const isResolving = watchName(settings, raw.stream);
     const abort = () => fail(signal.reason as Error);
     const fail = (error: Error) => {
       signal.removeEventListener('abort', abort);
       raw.destroy();
       raw.stream.destroy();
-      reject(error);
+      const isLate =
+        isResolving() && (signal.aborted || ('code' in error && error.code === 'ETIMEDOUT'));
+      reject(
+        isLate
+          ? new NameTimeout(error)
+          : Object.assign(error, { protection: protectionOf(settings) }),
+      );
     };
     signal.addEventListener('abort', abort, { once: true });
     guardHandshake(raw, fail);
@@ -111,6 +120,20 @@ export function openConnection(
       );
     });
   });
+}
+
+/** @returns whether the server's name is still being resolved */
+function watchName({ host, socket }: ConnectionSettings, stream: Socket): () => boolean {
+  let isResolving = socket === null && isIP(host) === 0;
+  stream.once('lookup', () => {
+    isResolving = false;
+  });
+  return () => isResolving;
+}
+
+function protectionOf({ tls }: ConnectionSettings): Protection {
+  if (tls === null) return 'plain';
+  return tls.cert === null ? 'tls' : 'certificate';
 }
 
 /**

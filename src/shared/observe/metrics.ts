@@ -213,6 +213,11 @@ export const workerMetrics = {
     help: '1 if several servers accept writes and it is not known which one is the primary: none gets writes.',
     labels: [],
   },
+  dbhttpd_connect_errno: {
+    type: 'gauge',
+    help: "MySQL's number for why the worker cannot connect now, such as 1045; 0: it can, or the server gave no number.",
+    labels: ['backend'],
+  },
   dbhttpd_control_connected: {
     type: 'gauge',
     help: 'Whether the connection that kills statements is open: 1 or 0.',

@@ -49,6 +49,8 @@ export type BackendStats = {
   /** How many of the busy connections are reserved for transactions of clients. */
   readonly transactions_held: number;
   readonly waiting: number;
+  /** MySQL's number for why a worker cannot connect now; null: all can, or the server gave no number. */
+  readonly connect_errno: number | null;
 };
 
 /** The last ten minutes, the oldest point first. Null: nothing is known of that point. */

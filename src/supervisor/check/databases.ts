@@ -182,15 +182,20 @@ function hostKey({ socket }: Candidate): string {
 }
 
 function describeFailure({ user }: Config, server: string, failure: ConnectFailure): string {
-  const { kind, errno, reason } = failure;
+  const { kind, errno, reason, hint } = failure;
+  const numbered = `${reason} (${errno})${hint === null ? '' : `: ${hint}`}`;
   switch (kind) {
-    case 'refused':
-      return `database ${server} refuses the account ${user}: ${reason} (${errno})`;
-    case 'unusable':
-    case 'tls':
+    case 'login refused':
+      return `database ${server} refuses the account ${user}: ${numbered}`;
+    case 'server unavailable':
+      return `database ${server} accepts no connection now: ${numbered}`;
+    case 'server unusable':
+    case 'tls failed':
       return `database ${server}: ${reason}`;
-    case 'silent':
-    case 'unreachable':
+    case 'name unresolved':
+      return `the name of database ${server} cannot be resolved: ${reason}`;
+    case 'server silent':
+    case 'server unreachable':
       return `database unreachable: ${server}: ${reason}`;
     default:
       return kind satisfies never;

@@ -238,19 +238,20 @@ function describeBackend(
   const connections = (state: string) => sum('dbhttpd_pool_connections', { state });
   const votes = roles.map((role) => ({ role, workers: sum('dbhttpd_backend_role', { role }) }));
   const [winner] = votes.sort((left, right) => right.workers - left.workers);
-  const lags = snapshots
-    .flatMap(({ samples }) => samples)
-    .filter(
-      ({ metric, labels }) =>
-        metric === 'dbhttpd_backend_lag_seconds' &&
-        labels.section === name.section &&
-        labels.backend === name.backend,
-    )
-    .map(({ value }) => value);
+  const max = (wanted: WorkerMetric) => {
+    const values = snapshots
+      .flatMap(({ samples }) => samples)
+      .filter(
+        ({ metric, labels }) =>
+          metric === wanted && labels.section === name.section && labels.backend === name.backend,
+      )
+      .map(({ value }) => value);
+    return values.length === 0 ? null : Math.max(...values);
+  };
   return {
     ...name,
     role: winner !== undefined && winner.workers > 0 ? winner.role : null,
-    lag_seconds: lags.length === 0 ? null : Math.max(...lags),
+    lag_seconds: max('dbhttpd_backend_lag_seconds'),
     connections: {
       busy: connections('busy') + connections('resetting'),
       idle: connections('idle'),
@@ -259,6 +260,7 @@ function describeBackend(
     },
     transactions_held: sum('dbhttpd_transactions_held'),
     waiting: sum('dbhttpd_queue_length'),
+    connect_errno: max('dbhttpd_connect_errno') || null,
   };
 }
 

@@ -178,7 +178,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
       return isUsable ? null : { kind: 'key refused', reason: 'no table' };
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
-      if (attempt === null) return { kind: 'not executed', reason: 'database unreachable' };
+      if (attempt === null) return { kind: 'not executed', reason: 'server unavailable' };
       attempt.store.refused(error.errno);
       return { kind: 'key refused', reason: 'no table' };
     }

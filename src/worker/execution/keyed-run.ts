@@ -23,6 +23,7 @@ import {
   type KeyStore,
 } from './idempotency/key-store.ts';
 import type { RunTimes } from './run-times.ts';
+import { foundNoConnection } from './server-errors.ts';
 import type { Writes } from './undoable-tables.ts';
 import type { Batch, BatchKey } from './work.ts';
 
@@ -181,8 +182,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
 
   /** Only after a loss: a first attempt that finds no server has executed nothing. */
   #isUnreached(end: RunEnd): boolean {
-    const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
-    return isUnreached && this.#hasLost;
+    return this.#hasLost && end.kind === 'not executed' && foundNoConnection(end);
   }
 
   /**

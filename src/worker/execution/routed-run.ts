@@ -12,7 +12,7 @@ import type {
   Unrouted,
 } from './execution.ts';
 import type { RunTimes } from './run-times.ts';
-import { concernsServer, endConcernsServer } from './server-errors.ts';
+import { concernsServer, endConcernsServer, foundNoConnection } from './server-errors.ts';
 
 /** Creates what runs on one server. */
 type CreateOn = (server: Server, events: RunEvents) => Execution;
@@ -198,11 +198,11 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if ((this.#failures?.get(server)?.count ?? 0) >= maxFailures) return false;
     switch (end.kind) {
       case 'not executed':
-        return end.reason === 'database unreachable' || end.reason === 'behind';
+        return foundNoConnection(end) || end.reason === 'behind';
       case 'lost':
         return isReadOnly;
       case 'cut short':
-        return isReadOnly && end.reason === 'database unreachable';
+        return isReadOnly && foundNoConnection(end);
       case 'answered': {
         const { failure } = end;
         if (failure === null || !concernsServer(failure.error.errno, isReadOnly)) return false;

@@ -1,4 +1,5 @@
 // Errors that concern the server, not the statement: it is leaving, not ready, or does not accept writes any more.
+import { isConnectFailure } from '../../shared/failure-codes.ts';
 import type { RunEnd } from './execution.ts';
 
 /** ER_OPTION_PREVENTS_STATEMENT (read_only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE. */
@@ -14,9 +15,13 @@ export function concernsServer(errno: number, isReadOnly: boolean): boolean {
   return isLeaving.has(errno) || (refusesWrites.has(errno) && !isReadOnly);
 }
 
+/** Whether no connection to the server could be opened. */
+export function foundNoConnection(end: RunEnd): boolean {
+  return 'reason' in end && isConnectFailure(end.reason);
+}
+
 /** Whether the end of a run shows that its server may have changed its role. */
 export function endConcernsServer(end: RunEnd, isReadOnly: boolean): boolean {
-  const isUnreached = 'reason' in end && end.reason === 'database unreachable';
   const errno = end.kind === 'answered' ? (end.failure?.error.errno ?? 0) : 0;
-  return end.kind === 'lost' || isUnreached || concernsServer(errno, isReadOnly);
+  return end.kind === 'lost' || foundNoConnection(end) || concernsServer(errno, isReadOnly);
 }

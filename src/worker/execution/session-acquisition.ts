@@ -106,7 +106,7 @@ export class SessionAcquisition implements Waiter {
       this.#mayTryAnother = false;
       this.start();
     } else {
-      this.#deny({ kind: 'not executed', reason: 'database unreachable' });
+      this.#deny({ kind: 'not executed', reason: 'server unreachable' });
     }
   }
 

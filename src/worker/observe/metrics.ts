@@ -182,7 +182,7 @@ export function noPrimarySamples(section: string, none: NoPrimary | null): reado
 /** The samples of one server of a section. */
 export function backendSamples(
   section: string,
-  { address: backend, pool, reserved, control }: ServerObservations,
+  { address: backend, pool, reserved, control, connectErrno }: ServerObservations,
   pipeline: PipelineObservations = noPipeline,
 ): readonly Sample[] {
   const one = (metric: WorkerMetric, value: number, labels = {}) =>
@@ -206,6 +206,7 @@ export function backendSamples(
     one('dbhttpd_pipeline_statements_total', pipeline.statements),
     one('dbhttpd_pipeline_reruns_total', pipeline.reruns),
     one('dbhttpd_pipeline_connections', pipeline.connections),
+    one('dbhttpd_connect_errno', connectErrno ?? 0),
     one('dbhttpd_control_connected', control.connected ? 1 : 0),
     one('dbhttpd_statements_running_on', control.runningOn),
     ...results('dbhttpd_kills_total', control.killsOk, control.killsFailed),

@@ -1,5 +1,11 @@
 // How a run ended without an answer, as a failure: one table of reasons, and the outcome of the statements. Pure.
-import { type FailureCode, failures } from '../../shared/failure-codes.ts';
+import {
+  type ConnectFailureKind,
+  connectFailures,
+  type FailureCode,
+  failures,
+  isConnectFailure,
+} from '../../shared/failure-codes.ts';
 import type { RunEnd } from '../execution/execution.ts';
 import type { ReadOnlyDoubt } from '../execution/read-only-proof.ts';
 import type { Expectation } from '../execution/work.ts';
@@ -25,7 +31,7 @@ type Cause = {
   readonly isQueue?: true;
 };
 
-const causes: Readonly<Record<Reason, Cause>> = {
+const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
   'queue full': {
     waiting: ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
     isQueue: true,
@@ -41,9 +47,6 @@ const causes: Readonly<Record<Reason, Cause>> = {
     waiting: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
     running: ['DEADLINE_RUNNING', 'The deadline passed while the statement was running.'],
     isQueue: true,
-  },
-  'database unreachable': {
-    waiting: ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
   },
   'no primary': { waiting: ['NO_PRIMARY', 'None of the servers takes writes now.'] },
   behind: { waiting: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'] },
@@ -79,6 +82,12 @@ const causes: Readonly<Record<Reason, Cause>> = {
     ],
   },
 };
+
+function causeOf(reason: Reason): Cause {
+  if (!isConnectFailure(reason)) return causes[reason];
+  const { code, meaning } = connectFailures[reason];
+  return { waiting: [code, `${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`] };
+}
 
 /**
  * @param isRead whether stopping the statements cannot have left anything half done
@@ -122,7 +131,7 @@ export function runFailure(
 }
 
 function notExecuted(reason: Reason, retryAfterSeconds: () => number): Failure {
-  const { waiting, isQueue = false } = causes[reason];
+  const { waiting, isQueue = false } = causeOf(reason);
   const [code, sentence] = waiting;
   if (reason === 'killed') return refusal(code, `${sentence} ${consequences.not_executed}`);
   return {
@@ -141,7 +150,7 @@ function ended(reason: Reason, outcome: Outcome): Failure {
 }
 
 function onceSent(reason: Reason): Cause['waiting'] {
-  const { waiting, running = waiting } = causes[reason];
+  const { waiting, running = waiting } = causeOf(reason);
   return running;
 }
 

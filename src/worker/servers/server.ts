@@ -58,6 +58,8 @@ export type ServerObservations = {
   /** Sessions that are reserved over several requests. */
   readonly reserved: number;
   readonly control: ControlObservations;
+  /** MySQL's number for why no connection can be opened now; null: one can be, or the server gave no number. */
+  readonly connectErrno: number | null;
 };
 
 /** With MariaDB's default of max_allowed_packet; MySQL's is four times that. */
@@ -153,6 +155,7 @@ export class Server {
       pool: this.pool.observations(),
       reserved: this.reserved.count,
       control: this.control.observations,
+      connectErrno: this.#reachability.errno,
     };
   }
 

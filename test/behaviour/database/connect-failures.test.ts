@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { createAsk } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { createDaemon, runCommand } from '../../support/daemon.ts';
 import { startFakeMysql } from '../../support/database/fake-mysql.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { type Database, isServerGiven, startDatabase } from '../../support/database/mariadb.ts';
+import { errorPacket } from '../../support/database/mysql-answer.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
 import {
   type ProxiedDatabase,
@@ -16,6 +18,7 @@ import {
 } from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const options = isServerGiven()
@@ -97,7 +100,7 @@ async function makeWell(): Promise<void> {
   await present(right);
   await database.query(`
     create database if not exists refused;
-    alter user app identified by 'pw1secret'; alter user app account unlock;
+    alter user app identified by 'pw1secret' require none; alter user app account unlock;
     grant all on refused.* to app; grant all on ${database.name}.* to app`);
 }
 
@@ -153,33 +156,74 @@ async function unready(gateway: Gateway, code: string, errno: number | null): Pr
   );
 }
 
+/** Resolves once requests are refused for this reason, as nothing that was executed. */
+async function refusedTo(gateway: Gateway, code: string, meaning: string): Promise<void> {
+  const sentence = `${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}. Nothing was executed; it is safe to try again.`;
+  const reply = await eventually(sentence, async () => {
+    const one = await gateway.post('/v1/query', { sql: 'select 1' });
+    return one.json<{ detail: string }>().detail === sentence && one;
+  });
+  assert.deepEqual([reply.status, reply.headers['retry-after']], [503, '1']);
+  const told = reply.json<Record<string, unknown>>();
+  assert.deepEqual([told.code, told.outcome, told.retryable], [code, 'not_executed', true]);
+  const old = (await gateway.db({ SQL: 'select 1' })).json<Record<string, unknown>>();
+  assert.deepEqual([old.ERROR, old.CODE, old.OUTCOME], [sentence, code, 'not_executed']);
+}
+
+const refusesLogin = "the database server refuses the gateway's login";
+
 const accounts: readonly (readonly [
   what: string,
   prepare: string,
   errno: number | { readonly mariadb: number; readonly mysql: number },
   words: RegExp,
+  hint: string,
 ])[] = [
   [
     'a locked account',
     'alter user app account lock',
     { mariadb: 4151, mysql: 3118 },
     /Access denied, this account is locked|Access denied for user 'app'@'\S+'\. Account is locked\./,
+    'the account is locked',
+  ],
+  [
+    'an expired password',
+    'alter user app password expire',
+    // MariaDB lets such an account in, and refuses every statement; MySQL does not let it in.
+    { mariadb: 1820, mysql: 1862 },
+    /a setting of the session was refused|You must SET PASSWORD before|Your password has expired/,
+    'the password of the account has expired',
+  ],
+  [
+    'an account that requires a client certificate',
+    'alter user app require x509',
+    1045,
+    /Access denied for user 'app'@'\S+' \(using password: YES\)/,
+    'or it requires a client certificate (REQUIRE X509), and `tls_cert` is not set',
   ],
   [
     'a wrong password',
     "alter user app identified by 'pw2secret'",
     1045,
     /Access denied for user 'app'@'\S+' \(using password: YES\)/,
+    'the user or the password is wrong, or the account is for other hosts',
   ],
-  ['a database that does not exist', 'drop database refused', 1049, /Unknown database 'refused'/],
+  [
+    'a database that does not exist',
+    'drop database refused',
+    1049,
+    /Unknown database 'refused'/,
+    'the database does not exist',
+  ],
   [
     'an account without rights on the database',
     'revoke all on refused.* from app',
     1044,
     /Access denied for user 'app'@'%' to database 'refused'/,
+    'the account has no rights on it',
   ],
 ];
-for (const [what, prepare, number, words] of accounts) {
+for (const [what, prepare, number, words, hint] of accounts) {
   test(`${what} is reported with the server's own number and message`, options, async () => {
     const errno = typeof number === 'number' ? number : number[database.flavour];
     // The gateway may meet the failure as soon as the database is changed.
@@ -190,10 +234,65 @@ for (const [what, prepare, number, words] of accounts) {
     assert.ok(checked.includes(`(${errno})`), checked);
     const where = `address=${proxy.host}:${proxy.port} account=app errno=${errno} `;
     assert.ok(logged.includes(where), logged);
-    await unready(numbered, 'DATABASE_REFUSES', errno);
+    assert.ok(checked.includes(hint), checked);
+    assert.ok(logged.includes(hint), logged);
+    await unready(numbered, 'DATABASE_REFUSED', errno);
+    await refusedTo(numbered, 'DATABASE_REFUSED', refusesLogin);
+    assert.equal(await readMetric(numbered, 'dbhttpd_connect_errno'), errno);
+    const stats = await numbered.get('/v1/stats');
+    assert.equal(stats.json<Stats>().backends[0]?.connect_errno, errno);
     assert.doesNotMatch(checked + numbered.log(), /pw[12]secret/);
   });
 }
+
+test('an account that requires TLS: the hint says that `tls` is off', options, async () => {
+  const target = { ...proxy.target, ...account, name: 'refused', serverKey: database.serverKey };
+  const plain = await startGateway({ database: target, settings: { workers: 1 } });
+  try {
+    await eventually('ready', async () => (await plain.get('/readyz')).status === 200, look);
+    const logBefore = plain.log().length;
+    await database.query('alter user app require ssl');
+    await endConnections();
+    const { checked, logged } = await failureOf(plain, /\(using password: YES\)/, logBefore);
+    const hint = 'or it requires TLS (REQUIRE SSL, require_secure_transport), and `tls` is off';
+    assert.ok(checked.includes(hint), checked);
+    assert.ok(logged.includes(hint), logged);
+    await unready(plain, 'DATABASE_REFUSED', 1045);
+  } finally {
+    await plain.stop();
+  }
+});
+
+test('a server without a connection left is no refusal of the login; one that blocks the host is', async () => {
+  const server = await startFakeMysql();
+  const gateway = await startGateway({ database: server.target, settings: { workers: 1 } });
+  const isReady = async () => (await gateway.get('/readyz')).status === 200;
+  const numberOf = () => readMetric(gateway, 'dbhttpd_connect_errno');
+  try {
+    for (const [errno, reason, code, meaning] of [
+      [
+        1040,
+        'DATABASE_UNAVAILABLE',
+        'DATABASE_UNREACHABLE',
+        'the database server accepts no connection now',
+      ],
+      [1129, 'DATABASE_REFUSED', 'DATABASE_REFUSED', refusesLogin],
+      [1130, 'DATABASE_REFUSED', 'DATABASE_REFUSED', refusesLogin],
+    ] as const) {
+      server.behave({ greet: (client) => client.send([errorPacket(errno, 'no')], 0) });
+      for (const { socket } of server.clients) socket.destroy();
+      await unready(gateway, reason, errno);
+      await refusedTo(gateway, code, meaning);
+      assert.equal(await numberOf(), errno);
+      server.behave({});
+      await eventually('ready', isReady, look);
+      await eventually('no number', async () => (await numberOf()) === 0);
+    }
+  } finally {
+    await gateway.stop();
+    await server.stop();
+  }
+});
 
 const tlsFailures: readonly (readonly [
   what: string,
@@ -345,7 +444,7 @@ test('readiness and its reason are gauges', options, async () => {
     assert.match(away, /^dbhttpd_ready\{section="world",slot="0"\} 0$/m);
     const reason = (code: string) => `dbhttpd_unready{section="world",slot="0",reason="${code}"}`;
     assert.ok(away.includes(`${reason('DATABASE_UNREACHABLE')} 1`), away);
-    assert.ok(away.includes(`${reason('DATABASE_REFUSES')} 0`));
+    assert.ok(away.includes(`${reason('DATABASE_REFUSED')} 0`));
     await closed.listen(true);
     await eventually('ready', async () => (await gateway.get('/readyz')).status === 200);
     const near = await eventually('its gauge', async () => {

@@ -45,6 +45,12 @@ test('has words for every reason not to be ready', () => {
   assert.deepEqual(Object.keys(unreadyMeanings).sort(), [...unreadyCodes].sort());
 });
 
+test('names a server that refuses new connections, with its number, though others still serve', () => {
+  assert.deepEqual(told(backend({ connect_errno: 1045 })), [
+    'bad: db refuses new connections of the gateway with errno 1045: the log and the runbook say what it means.',
+  ]);
+});
+
 test('names a worker that hangs', () => {
   const workers = well.workers.map((one) => ({ ...one, state: 'silent' as const }));
   assert.match(told({ ...well, workers })[0] ?? '', /^bad: Worker 0 does not answer/);

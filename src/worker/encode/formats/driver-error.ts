@@ -44,6 +44,7 @@ const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlSt
   WAITED_TOO_LONG: [1040, '08004'],
   DEADLINE_WAITING: [1040, '08004'],
   DATABASE_UNREACHABLE: [2003, 'HY000'],
+  DATABASE_REFUSED: [1045, '28000'],
   NO_PRIMARY: [2003, 'HY000'],
   CONNECTION_LOST: [2013, 'HY000'],
   COMMIT_RUNNING: [2013, 'HY000'],

@@ -33,7 +33,7 @@ export type TransactionCharacteristics = {
  */
 type Phase = 'created' | 'reserving' | 'acquiring' | 'beginning' | 'ended';
 
-const unreachable: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
+const unreachable: RunEnd = { kind: 'not executed', reason: 'server unreachable' };
 const separator = '\n;';
 
 /** What is asked for. */

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ping } from '../../../shared/mysql/commands.ts';
+import { NameTimeout } from '../../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 
 /** Connecting, authenticating and preparing together. */
@@ -11,7 +12,10 @@ const proofTimeoutMs = 1_000;
 /** If a timer fires this late, this process was paused, and the answer may be there already: the work gets one more turn. */
 const lateTimerMs = 200;
 
-/** Does `work`, whose signal is aborted after some time, or with `closing`. Rejects with the signal's reason if it was aborted. */
+/**
+ * Does `work`, whose signal is aborted after some time, or with `closing`. If it was aborted, this rejects with the signal's reason, except
+ * that a NameTimeout of `work` says more.
+ */
 export async function within<Result>(
   closing: AbortSignal,
   ms: number,
@@ -30,11 +34,16 @@ export async function within<Result>(
     if (closing.aborted) close();
     return await work(bound.signal);
   } catch (error) {
-    throw bound.signal.aborted ? bound.signal.reason : error;
+    throw bound.signal.aborted ? whyAborted(bound.signal, error) : error;
   } finally {
     clearTimeout(timer);
     closing.removeEventListener('abort', close);
   }
+}
+
+/** The reason of an aborted signal, unless the error of the work that it ended says more. */
+export function whyAborted(signal: AbortSignal, error: unknown): Error {
+  return error instanceof NameTimeout ? error : (signal.reason as Error);
 }
 
 /** Opens something, in 10 s at most. */

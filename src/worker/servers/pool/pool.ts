@@ -147,7 +147,7 @@ export class Pool implements SessionEvents {
     if (session !== undefined) {
       this.#grant(session, waiter, null);
     } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
-      waiter.refused('database unreachable');
+      waiter.refused(this.#source.failureKind);
     } else if (this.#isHopeless(waiter)) {
       waiter.refused('waited too long');
     } else {
@@ -213,6 +213,11 @@ export class Pool implements SessionEvents {
     return session;
   }
 
+  /** Why the latest attempt to open a session failed; null: it did not, or there was none. */
+  get connectFailure(): ConnectFailure | null {
+    return this.#source.failure;
+  }
+
   /** Why no session can be had, after one more attempt; null: there is a session, or none has been asked for yet. */
   async revive(): Promise<ConnectFailure | null> {
     if (this.open > 0 || this.#source.failure === null) return null;
@@ -247,7 +252,7 @@ export class Pool implements SessionEvents {
 
   failed(): void {
     if (this.#isClosing) this.#tellIfEmpty();
-    else if (this.open === 0) this.queue.refuseNew('database unreachable');
+    else if (this.open === 0) this.queue.refuseNew(this.#source.failureKind);
   }
 
   /** Tries again without a request, so that service returns by itself. */

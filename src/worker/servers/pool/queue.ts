@@ -1,8 +1,9 @@
 // The requests that wait for a session: how they wait, how many may, and how long.
+import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
 import type { Session } from './session.ts';
 
 /** Why a request did not get a session; its statement never reached MySQL. */
-export type Refusal = 'queue full' | 'waited too long' | 'database unreachable' | 'stopping';
+export type Refusal = 'queue full' | 'waited too long' | 'stopping' | ConnectFailureKind;
 
 /** How long a request may wait behind others. `max_wait` is a limit beside it. */
 export type WaitLimit = {

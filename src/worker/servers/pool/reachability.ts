@@ -29,6 +29,8 @@ const maxReasons = 8;
 
 /** One worker's view. Its owner must close it. */
 export class Reachability {
+  /** The server's number for why the latest attempt failed; null: no attempt has failed since, or the server gave no number. */
+  errno: number | null = null;
   readonly #log: Log;
   readonly #place: Place;
   readonly #wakes = new Map<Party, () => void>();
@@ -50,6 +52,7 @@ export class Reachability {
   /** An attempt has failed. Returns why, in words. */
   failed(party: Party, error: unknown): ConnectFailure {
     const failure = describeConnectFailure(error);
+    this.errno = failure.errno;
     this.#down.add(party);
     this.#outage ??= { since: performance.now(), reported: new Set(), attempts: 0, lost: 0 };
     this.#outage.attempts += 1;
@@ -71,6 +74,7 @@ export class Reachability {
       return;
     }
     this.#outage = null;
+    this.errno = null;
     this.#log.warn('the database is back', {
       ...this.#place,
       after_s: Math.round(performance.now() - outage.since) / 1000,
@@ -101,7 +105,7 @@ export class Reachability {
     this.#logLosses();
   }
 
-  #logOutage(outage: Outage, { errno, reason }: ConnectFailure): void {
+  #logOutage(outage: Outage, { errno, reason, hint }: ConnectFailure): void {
     if (outage.reported.has(reason) || outage.reported.size === maxReasons) return;
     outage.reported.add(reason);
     const losses = this.#takeLosses();
@@ -109,6 +113,7 @@ export class Reachability {
       ...this.#place,
       ...(errno === null ? {} : { errno }),
       reason,
+      ...(hint === null ? {} : { hint }),
       ...(losses === null ? {} : { lost: losses.count, in_use: losses.inUse }),
     });
   }

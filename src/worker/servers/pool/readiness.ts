@@ -1,7 +1,7 @@
 // Whether a server can serve requests, asked on a connection of its own, or on an idle session of the pool. It never waits for a session: a
 // busy pool is ready.
 import { performance } from 'node:perf_hooks';
-import type { UnreadyCode } from '../../../shared/failure-codes.ts';
+import { connectFailures, type UnreadyCode } from '../../../shared/failure-codes.ts';
 import { fetchRows } from '../../../shared/mysql/commands.ts';
 import {
   type ConnectFailure,
@@ -9,11 +9,13 @@ import {
 } from '../../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { prepare, within } from './connecting.ts';
+import { prepare, whyAborted, within } from './connecting.ts';
 import type { Pool } from './pool.ts';
 
 const cacheMs = 1_000;
 const probeTimeoutMs = 1_000;
+/** Leaves time to ask on a session of the pool, if the probe cannot connect because DNS is silent. */
+const connectTimeoutMs = 700;
 /** A Galera node answers `select 1` while it cannot read a table. Other servers have wsrep_on off, or none. */
 const galeraSql = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
 const galeraReadySql = "SHOW GLOBAL STATUS LIKE 'wsrep_ready'";
@@ -25,22 +27,24 @@ export type ReadyAnswer =
   | { readonly isReady: true }
   | { readonly isReady: false; readonly code: UnreadyCode; readonly errno: number | null };
 
-const codes = {
-  refused: 'DATABASE_REFUSES',
-  unusable: 'DATABASE_UNUSABLE',
-  tls: 'DATABASE_TLS',
-  silent: 'DATABASE_SILENT',
-  unreachable: 'DATABASE_UNREACHABLE',
-} as const satisfies Record<ConnectFailure['kind'], UnreadyCode>;
+/** With these a new connection fails, and the open ones still serve. */
+const spareOpen: ReadonlySet<ConnectFailure['kind']> = new Set([
+  'login refused',
+  'server unavailable',
+  'name unresolved',
+]);
 
 const ready: ReadyAnswer = { isReady: true };
+
+/** What the probe needs of the pool. */
+type ProbedPool = Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive' | 'connectFailure'>;
 
 /** Asks the server, at most once in a second. Its owner must close it. */
 export class Readiness {
   /** The latest answer. */
   answer: ReadyAnswer = { isReady: false, code: 'STARTING', errno: null };
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
-  readonly #pool: Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive'>;
+  readonly #pool: ProbedPool;
   readonly #onReached: () => void;
   readonly #log: Log;
   readonly #closing = new AbortController();
@@ -51,7 +55,7 @@ export class Readiness {
   /** @param onReached called when the server has taken a new connection */
   constructor(
     connect: (signal: AbortSignal) => Promise<Connection>,
-    pool: Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive'>,
+    pool: ProbedPool,
     onReached: () => void,
     log: Log,
   ) {
@@ -95,32 +99,42 @@ export class Readiness {
   }
 
   async #revivePool(signal: AbortSignal): Promise<ConnectFailure | null> {
-    const failure = await raceAbort(this.#pool.revive(), signal);
+    const failure = await this.#revive(signal);
     if (!limitErrors.has(failure?.errno ?? null) || this.#connection === null) return failure;
     // The server's limit is reached, perhaps by the probe's own connection: the pool needs it more.
     this.#drop();
-    return raceAbort(this.#pool.revive(), signal);
+    return this.#revive(signal);
+  }
+
+  async #revive(signal: AbortSignal): Promise<ConnectFailure | null> {
+    try {
+      return await raceAbort(this.#pool.revive(), signal);
+    } catch (error) {
+      // The attempt goes on without an answer. If DNS gave none before, it is still DNS.
+      const before = this.#pool.connectFailure;
+      if (before?.kind === 'name unresolved') return before;
+      throw error;
+    }
   }
 
   async #askOnOwn(signal: AbortSignal): Promise<ReadyAnswer | ConnectFailure> {
     try {
       if (this.#connection === null || this.#connection.isLost) {
-        this.#connection = await this.#connect(signal);
+        this.#connection = await within(signal, connectTimeoutMs, 'no answer', this.#connect);
         this.#onReached();
       }
       return await askServer(this.#connection, signal);
     } catch (error) {
       this.#drop();
-      return describeConnectFailure(signal.aborted ? signal.reason : error);
+      return describeConnectFailure(signal.aborted ? whyAborted(signal, error) : error);
     }
   }
 
   async #askOnBorrowed(own: ConnectFailure, signal: AbortSignal): Promise<ReadyAnswer> {
-    if (signal.aborted) return unready(own);
+    if (signal.aborted || own.kind === 'server silent') return unready(own);
     const session = this.#pool.borrowIdle();
     if (session === null) {
-      // A server that refuses a new connection still serves the open ones.
-      return own.kind === 'refused' && this.#pool.open > 0 ? ready : unready(own);
+      return spareOpen.has(own.kind) && this.#pool.open > 0 ? ready : unready(own);
     }
     try {
       const answer = await askServer(session.connection, signal);
@@ -158,7 +172,7 @@ function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<
 }
 
 function unready({ kind, errno }: ConnectFailure): ReadyAnswer {
-  return { isReady: false, code: codes[kind], errno };
+  return { isReady: false, code: connectFailures[kind].unready, errno };
 }
 
 function codeOf(answer: ReadyAnswer): string {

@@ -1,5 +1,6 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
 import { performance } from 'node:perf_hooks';
+import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { Backoff, openWithin } from './connecting.ts';
@@ -56,6 +57,11 @@ export class SessionSource {
   get mayConnect(): boolean {
     if (this.isPausing || this.#closing.signal.aborted) return false;
     return this.#backoff.failures === 0 || this.connecting === 0;
+  }
+
+  /** Why there is no session, for those who wait for one. */
+  get failureKind(): ConnectFailureKind {
+    return this.failure?.kind ?? 'server unreachable';
   }
 
   /** Resolves when the latest attempt has ended, whether it failed or not. */

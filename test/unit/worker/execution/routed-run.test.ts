@@ -77,7 +77,7 @@ const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd
     outcome,
   ),
 });
-const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
+const unsent: RunEnd = { kind: 'not executed', reason: 'server unreachable' };
 
 /**
  * The number of its beginnings if its first run was sent and ends in this way, and the reported ends.

@@ -110,11 +110,7 @@ test('a session that is lost before anything was sent is replaced by another one
   assert.deepEqual(found.log, ['released broken', 'acquired 1']);
   const twice = acquire([lostWhileIdle(), lostWhileIdle(), ready()]);
   await turns();
-  assert.deepEqual(twice.log, [
-    'released broken',
-    'released broken',
-    'denied database unreachable',
-  ]);
+  assert.deepEqual(twice.log, ['released broken', 'released broken', 'denied server unreachable']);
 });
 
 test('a check that denies the session sends nothing, and the session is reset', async () => {

@@ -10,13 +10,13 @@ const table: readonly (readonly [end: Unanswered, status: number, read: string, 
   [
     [{ kind: 'not executed', reason: 'queue full' }, 503, 'not_executed', 'not_executed'],
     [{ kind: 'not executed', reason: 'deadline' }, 503, 'not_executed', 'not_executed'],
-    [{ kind: 'not executed', reason: 'database unreachable' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'server unreachable' }, 503, 'not_executed', 'not_executed'],
     [{ kind: 'not executed', reason: 'stopping' }, 503, 'not_executed', 'not_executed'],
     [{ kind: 'stopped', reason: 'deadline' }, 504, 'failed', 'unknown'],
     [{ kind: 'stopped', reason: 'too large' }, 422, 'failed', 'unknown'],
     [{ kind: 'stopped', reason: 'stopping' }, 502, 'failed', 'unknown'],
     [{ kind: 'cut short', reason: 'queue full' }, 502, 'failed', 'failed'],
-    [{ kind: 'cut short', reason: 'database unreachable' }, 502, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'server unreachable' }, 502, 'failed', 'failed'],
     [{ kind: 'cut short', reason: 'deadline' }, 504, 'failed', 'failed'],
     [{ kind: 'cut short', reason: 'stopping' }, 502, 'failed', 'failed'],
     [{ kind: 'lost', outcome: 'unknown' }, 502, 'unknown', 'unknown'],
@@ -41,7 +41,7 @@ test('reports what happened, and never more than is known', () => {
 });
 
 test('if the outcome of a request with a key is unknown, the same key may be sent again', () => {
-  const reasons = ['deadline', 'stopping', 'queue full', 'database unreachable', 'lost'] as const;
+  const reasons = ['deadline', 'stopping', 'queue full', 'server unreachable', 'lost'] as const;
   const reported = reasons.map((reason) => {
     const failure = runFailure({ kind: 'key unknown', reason }, false, () => 7);
     assert.deepEqual([failure.outcome, failure.mayRepeat], ['unknown', true]);

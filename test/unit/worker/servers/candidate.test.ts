@@ -5,7 +5,12 @@ import type { ConnectFailure } from '../../../../src/shared/mysql/connect-failur
 import { Candidate } from '../../../../src/worker/servers/candidate.ts';
 import { createView } from '../../support/server-views.ts';
 
-const failure: ConnectFailure = { kind: 'silent', errno: null, reason: 'no answer' };
+const failure: ConnectFailure = {
+  kind: 'server silent',
+  errno: null,
+  reason: 'no answer',
+  hint: null,
+};
 
 const mayBeUsed = ({ seen }: Candidate) => seen.view !== null && seen.notYet === null;
 

@@ -44,6 +44,11 @@ const backend = closed({
   connections: closed({ busy: count, idle: count, connecting: count, max: count }),
   transactions_held: { ...count, description: 'Connections that transactions of clients hold.' },
   waiting: count,
+  connect_errno: {
+    type: ['integer', 'null'],
+    description:
+      "MySQL's number for why a worker cannot connect now; null: all can, or there is no number.",
+  },
 });
 const error = closed({
   at: moment,
