@@ -70,6 +70,7 @@ export function encodeBatch(statements: readonly BatchStatement[], options: Batc
     isolation: options.isolation,
     read_only: options.readOnly,
     retry: options.reruns,
+    show_warnings: options.showWarnings,
     timeout_ms: options.timeoutMs,
     rows: layoutOf(options).rows,
     json: options.json,

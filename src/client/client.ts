@@ -12,7 +12,9 @@ import {
   allNames,
   type BatchOptions,
   batchNames,
+  type CsvOptions,
   checkNames,
+  csvNames,
   type InnerOptions,
   layoutOf,
   type OptionsOfAll,
@@ -25,7 +27,7 @@ import {
   transactionNames,
 } from './options.ts';
 import { askWhole, toSent } from './request.ts';
-import type { Column, Progress, StatementResult, StreamEnd } from './results.ts';
+import type { Column, Progress, StatementResult, StreamEnd, Warning } from './results.ts';
 import { Seen } from './seen.ts';
 import { type Fragment, type Parameters, type Sql, sql } from './sql.ts';
 import {
@@ -51,6 +53,7 @@ export type {
   BatchStatement,
   Column,
   Csv,
+  CsvOptions,
   Expectation,
   Fragment,
   InnerOptions,
@@ -72,6 +75,7 @@ export type {
   StreamOptions,
   Transaction,
   TransactionOptions,
+  Warning,
 };
 export { DbhttpdError, Seen, sql };
 
@@ -155,7 +159,7 @@ function createClient(connection: Connection, defaults: OptionsOfAll): Client {
   ): AsyncGenerator<string, void, void> {
     const asked = toStatement(statement, rest);
     const options = { ...defaults, ...asked.options };
-    checkNames(options, streamNames, 'option of CSV');
+    checkNames(options, csvNames, 'option of CSV');
     return yield* runCsv(connection, asked, options);
   }
   const batch = async (

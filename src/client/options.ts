@@ -40,24 +40,34 @@ type CommonOptions = {
   readonly retry?: Partial<RetryPolicy> | false | undefined;
 };
 
+/** The option of whatever has a place for warnings. */
+type WarningOptions = {
+  /** Results have up to ten of the server's warnings, in `warningList`. */
+  readonly showWarnings?: boolean | undefined;
+};
+
 /** Options of each way to read rows. */
 type RowsOptions = CommonOptions & {
   readonly maxRows?: number | undefined;
 };
 
-/** Options of a stream, and of CSV. */
-export type StreamOptions = RowsOptions & {
+/** Options of a stream. */
+export type StreamOptions = CsvOptions & WarningOptions;
+
+/** Options of CSV. */
+export type CsvOptions = RowsOptions & {
   /** Called whenever a part of the reply has arrived. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 };
 
 /** Options of a single statement. */
-export type QueryOptions = RowsOptions & {
-  /** If a write affects more rows, the gateway undoes it, and it fails with `TOO_MANY_ROWS`. */
-  readonly maxAffected?: number | undefined;
-  /** The gateway runs the statement, answers, and undoes it. */
-  readonly dryRun?: boolean | undefined;
-};
+export type QueryOptions = RowsOptions &
+  WarningOptions & {
+    /** If a write affects more rows, the gateway undoes it, and it fails with `TOO_MANY_ROWS`. */
+    readonly maxAffected?: number | undefined;
+    /** The gateway runs the statement, answers, and undoes it. */
+    readonly dryRun?: boolean | undefined;
+  };
 
 /** Options of each statement, for templates. */
 export type OptionsOfAll = QueryOptions & StreamOptions;
@@ -66,24 +76,26 @@ export type OptionsOfAll = QueryOptions & StreamOptions;
 type Isolation = 'read uncommitted' | 'read committed' | 'repeatable read' | 'serializable';
 
 /** Options of a batch. */
-export type BatchOptions = CommonOptions & {
-  /** false: no transaction; each statement commits by itself. */
-  readonly atomic?: boolean | undefined;
-  /** The session's by default. */
-  readonly isolation?: Isolation | undefined;
-  /** How often the gateway repeats the batch after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
-  readonly reruns?: number | undefined;
-};
+export type BatchOptions = CommonOptions &
+  WarningOptions & {
+    /** false: no transaction; each statement commits by itself. */
+    readonly atomic?: boolean | undefined;
+    /** The session's by default. */
+    readonly isolation?: Isolation | undefined;
+    /** How often the gateway repeats the batch after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
+    readonly reruns?: number | undefined;
+  };
 
 /** Options of a transaction, which are also defaults for its statements. */
-export type TransactionOptions = Omit<RowsOptions, 'idempotencyKey'> & {
-  /** The session's by default. */
-  readonly isolation?: Isolation | undefined;
-};
+export type TransactionOptions = Omit<RowsOptions, 'idempotencyKey'> &
+  WarningOptions & {
+    /** The session's by default. */
+    readonly isolation?: Isolation | undefined;
+  };
 
 /** Options of a statement in a transaction; the others are the transaction's. */
 export type InnerOptions = Omit<
-  RowsOptions,
+  RowsOptions & WarningOptions,
   'idempotencyKey' | 'readOnly' | 'section' | 'seen' | 'signal'
 >;
 
@@ -105,26 +117,30 @@ const commonNames: NamesOf<CommonOptions> = {
 };
 
 /** All options of each method. The compiler reports a missing one. */
-export const streamNames: NamesOf<StreamOptions> = {
+export const csvNames: NamesOf<CsvOptions> = {
   ...commonNames,
   maxRows: true,
   onProgress: true,
 };
+export const streamNames: NamesOf<StreamOptions> = { ...csvNames, showWarnings: true };
 export const queryNames: NamesOf<QueryOptions> = {
   ...commonNames,
   maxRows: true,
+  showWarnings: true,
   maxAffected: true,
   dryRun: true,
 };
 export const allNames: NamesOf<OptionsOfAll> = { ...queryNames, ...streamNames };
 export const batchNames: NamesOf<BatchOptions> = {
   ...commonNames,
+  showWarnings: true,
   atomic: true,
   isolation: true,
   reruns: true,
 };
 
 export const innerNames: NamesOf<InnerOptions> = {
+  showWarnings: true,
   timeoutMs: true,
   maxRows: true,
   rows: true,

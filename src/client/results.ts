@@ -30,6 +30,15 @@ export type Column = {
   readonly encoding?: 'base64';
 };
 
+/** One of the server's warnings about a statement. */
+export type Warning = {
+  readonly level: 'Note' | 'Warning' | 'Error';
+  /** MySQL's name of it: `WARN_DATA_TRUNCATED`. */
+  readonly code: string;
+  readonly errno: number;
+  readonly message: string;
+};
+
 /** The result of one statement: rows, or the numbers of a write. */
 export type StatementResult<Row> = {
   readonly columns: readonly Column[];
@@ -42,12 +51,15 @@ export type StatementResult<Row> = {
   readonly affectedRows: number;
   /** The first AUTO_INCREMENT value that was generated; null: none. */
   readonly insertId: string | bigint | null;
+  /** The number of the server's warnings. */
   readonly warnings: number;
 };
 
 /** The main result of one statement: the first with rows, or else the last. `results` has all results of a CALL. */
 export type AllResults<Row> = StatementResult<Row> & {
   readonly results: readonly StatementResult<Row>[];
+  /** Up to ten warnings; empty without `showWarnings`. */
+  readonly warningList: readonly Warning[];
 };
 
 /**
@@ -59,7 +71,15 @@ export function decodeResults<Row>(json: JsonObject, layout: Layout): AllResults
   if (!Array.isArray(all) || !all.every(isResult)) return null;
   const results = all.map((each) => decodeResult<Row>(each, layout));
   const main = results.find(({ columns }) => columns.length > 0) ?? results.at(-1);
-  return main === undefined ? null : { ...main, results };
+  return main === undefined ? null : { ...main, results, warningList: warningsOf(json) };
+}
+
+function warningsOf({
+  warning_list: list,
+}: {
+  readonly warning_list?: unknown;
+}): readonly Warning[] {
+  return (list ?? []) as readonly Warning[];
 }
 
 function isResult(json: JsonObject | null): boolean {
@@ -127,12 +147,21 @@ function refuseDuplicates(names: readonly string[]): void {
 }
 
 /** The end of a stream. */
-export type StreamEnd = { readonly rowCount: number; readonly truncated: boolean };
+export type StreamEnd = {
+  readonly rowCount: number;
+  readonly truncated: boolean;
+  /** Up to ten warnings; empty without `showWarnings`. */
+  readonly warningList: readonly Warning[];
+};
 
 /** A line that is no row: the first or the last. */
 type Marker = {
   readonly columns?: readonly Column[];
-  readonly end?: { readonly row_count: number; readonly truncated: boolean };
+  readonly end?: {
+    readonly row_count: number;
+    readonly truncated: boolean;
+    readonly warning_list?: readonly Warning[];
+  };
   readonly error?: JsonObject & { readonly status?: number };
 };
 
@@ -173,11 +202,15 @@ export async function* readRows<Row>(
       }
       const { columns, end, error } = parsed as Marker;
       if (columns !== undefined) decode = createRowDecoder<Row>(columns, layout);
-      else if (end !== undefined) return { rowCount: end.row_count, truncated: end.truncated };
+      else if (end !== undefined) return endOf(end);
       else throw failureOf(error, begun, sent);
     }
   }
   throw cutBefore('its last line', begun, sent, null);
+}
+
+function endOf(end: NonNullable<Marker['end']>): StreamEnd {
+  return { rowCount: end.row_count, truncated: end.truncated, warningList: warningsOf(end) };
 }
 
 function parseLine(line: string, begun: BegunReply, sent: Sent): object {

@@ -1,6 +1,7 @@
 // One statement: how a caller asks for it, how it is sent, and its result, at once or row by row.
 import { DbhttpdError } from './error.ts';
 import {
+  type CsvOptions,
   encodeFields,
   layoutOf,
   type OptionsOfAll,
@@ -71,7 +72,7 @@ export type MaybeOne<Options = QueryOptions> = {
 };
 
 /** The rows as CSV, in parts of any length as they arrive. Leaving the loop ends the statement. */
-export type Csv<Options = StreamOptions> = {
+export type Csv<Options = CsvOptions> = {
   (strings: TemplateStringsArray, ...values: readonly Value[]): AsyncGenerator<string, void, void>;
   (sql: string, params: Parameters, options?: Options): AsyncGenerator<string, void, void>;
 };
@@ -163,14 +164,15 @@ export async function* runStream(
   const found = decodeResults<unknown>(await readJson(begun, sent), layoutOf(options));
   if (found === null) throw noReplyOfOurs(begun, sent);
   yield* found.rows;
-  return { rowCount: found.rowCount, truncated: found.truncated };
+  const { rowCount, truncated, warningList } = found;
+  return { rowCount, truncated, warningList };
 }
 
 /** Yields the text of a reply in CSV as it arrives. Throws a DbhttpdError if it is cut, or is not CSV. */
 export async function* runCsv(
   connection: Connection,
   asked: Asked,
-  { idempotencyKey, ...options }: StreamOptions,
+  { idempotencyKey, ...options }: CsvOptions,
 ): AsyncGenerator<string, void, void> {
   const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
   const sent = {
@@ -203,6 +205,7 @@ function encodeQuery(
     max_rows: options.maxRows,
     max_affected: options.maxAffected,
     dry_run: options.dryRun,
+    show_warnings: options.showWarnings,
     json: options.json,
   });
   return `${fields.slice(0, -1)},"params":${encodeParameters(params)}}`;

@@ -1,4 +1,5 @@
 // Small commands: those whose answer is one packet, and the gateway's own statements.
+import { decode } from './charsets.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import { ServerFault } from './connect-failure.ts';
 import type { Command, Connection } from './connection.ts';
@@ -194,7 +195,13 @@ export function quit(connection: Connection): void {
   connection.send(new OnePacketCommand(encodeCommand(commandCodes.quit, ''), ignore, ignore));
 }
 
-function cellsOf(bytes: Buffer, start: number, end: number): (string | null)[] {
+/** The cells of a row packet as text. @param charset MySQL's name of their character set; null: UTF-8 */
+export function cellsOf(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  charset: string | null = null,
+): (string | null)[] {
   const cells: (string | null)[] = [];
   let position = start;
   while (position < end) {
@@ -208,7 +215,8 @@ function cellsOf(bytes: Buffer, start: number, end: number): (string | null)[] {
     const width = first < 0xfb ? 0 : first === 0xfc ? 2 : first === 0xfd ? 3 : 6;
     const size = width === 0 ? first : bytes.readUIntLE(position, width);
     position += first === 0xfe ? 8 : width;
-    cells.push(bytes.toString('utf8', position, position + size));
+    const cell = bytes.subarray(position, position + size);
+    cells.push(charset === null ? cell.toString() : decode(cell, charset));
     position += size;
   }
   return cells;

@@ -44,11 +44,13 @@ export const discardResults: ResultSink = {
   ok: () => {},
 };
 
-/** A complete result, for decisions after an error. */
+/** A complete result, for decisions after the answer. */
 export type ResultNote = {
   readonly isResultSet: boolean;
   /** Whether a transaction was open after it. */
   readonly inTransaction: boolean;
+  /** The number of its warnings. */
+  readonly warnings: number;
 };
 
 /** Handlers of a query's end; exactly one is called, once. */
@@ -173,7 +175,7 @@ export class QueryCommand implements Command {
     if (bytes[start] === packetMarkers.ok) {
       const ok = parseOk(bytes, start, end);
       const more = (ok.status & serverStatus.moreResults) !== 0;
-      this.#noteStatus(ok.status, false);
+      this.#noteStatus(ok.status, false, ok.warnings);
       if (this.#stateChanged) this.#noteCharset(bytes, start, end);
       this.#sink.ok(ok, more);
       if (!more) this.#end(null);
@@ -251,9 +253,10 @@ export class QueryCommand implements Command {
 
   #endOfRowsPacket(bytes: Buffer, start: number, end: number): boolean {
     const status = parseEofStatus(bytes, start, end);
-    this.#noteStatus(status, true);
+    const warnings = parseEofWarnings(bytes, start);
+    this.#noteStatus(status, true, warnings);
     this.#stage = 'header';
-    this.#sink.endOfRows(status, parseEofWarnings(bytes, start));
+    this.#sink.endOfRows(status, warnings);
     if ((status & serverStatus.moreResults) !== 0) return false;
     this.#end(null);
     return true;
@@ -265,9 +268,9 @@ export class QueryCommand implements Command {
   }
 
   /** A state change counts for the whole answer; for the transaction the last flags count. */
-  #noteStatus(status: number, isResultSet: boolean): void {
+  #noteStatus(status: number, isResultSet: boolean, warnings: number): void {
     const inTransaction = (status & serverStatus.inTransaction) !== 0;
-    this.results.push({ isResultSet, inTransaction });
+    this.results.push({ isResultSet, inTransaction, warnings });
     if ((status & serverStatus.stateChanged) !== 0) this.#stateChanged = true;
     this.#lastStatus = status;
   }

@@ -51,6 +51,8 @@ export type RunWish = {
   readonly needsEffect: boolean;
   readonly rollbackOnError: boolean;
   readonly asksServer: boolean;
+  /** Whether the reply lists the server's warnings. */
+  readonly showsWarnings: boolean;
   /** All that the body of the reply depends on, beside the statement and the settings; null: the reply is not shared. */
   readonly format: string | null;
 };
@@ -70,6 +72,7 @@ export const nothingToRun: Statement = {
   isReadOnly: false,
   rollbackOnError: false,
   asksServer: true,
+  showsWarnings: false,
   shape: null,
   coalescingKey: null,
   analysis: null,
@@ -145,7 +148,7 @@ export function decideAnalysed(
   catalogue: Known,
 ): Decided {
   const { sql, statements, classification } = analysis;
-  const { isSingle, needsEffect, rollbackOnError, asksServer, format } = wish;
+  const { isSingle, needsEffect, rollbackOnError, asksServer, showsWarnings, format } = wish;
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classification;
   if (!single && isSingle) return refused(severalStatements(statements[1]?.start ?? 0));
   if (!single && !config.multiStatements) return refused(severalOff);
@@ -182,6 +185,7 @@ export function decideAnalysed(
       isReadOnly,
       rollbackOnError,
       asksServer,
+      showsWarnings,
       shape: maySharePlace ? shapeOf(sql) : null,
       coalescingKey: mayShareReply
         ? `${isReadOnly ? 'read-only' : 'plain'} ${format} ${sql}`

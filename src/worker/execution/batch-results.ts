@@ -1,19 +1,31 @@
 // Assigns the results of one text of a batch to its statements, and checks what is expected of each.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/packets.ts';
-import type { ResultSink } from '../../shared/mysql/query.ts';
 import type { Piece } from './batch-texts.ts';
-import type { BatchFault } from './execution.ts';
+import type { BatchFault, RunSink } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
+import { type ServerWarning, WarningRows } from './warnings.ts';
 import type { Batch } from './work.ts';
 
 /** What a text reports while it runs. */
 export interface TextEvents {
-  readonly sink: ResultSink & { readonly totalBytes: number };
+  readonly sink: RunSink;
+  readonly warnings: StepWarnings;
   /** A statement has succeeded. */
   pieceDone(piece: Piece): void;
   /** The results exceed the memory that a batch may use. */
   resultsTooLarge(): void;
+}
+
+/** The warnings of the last statement that was run, which may have been in the text before. */
+export class StepWarnings {
+  count = 0;
+  rows = new WarningRows();
+
+  /** Without warnings of its own, a statement may leave those of an earlier one in the session. */
+  get own(): readonly ServerWarning[] {
+    return this.count > 0 ? this.rows.list : [];
+  }
 }
 
 /** Results of a batch wait in memory for its end. The limit counts the reply and the next row, as MySQL sends it. */
@@ -45,7 +57,8 @@ export class TextResults implements LeaseSink {
 
   columns(columns: readonly Column[]): void {
     this.#rows = 0;
-    if (this.current.role === 'step') this.#events.sink.columns(columns, this.#isCall);
+    if (this.current.role === 'warnings') this.#beginWarnings(columns);
+    else if (this.current.role === 'step') this.#events.sink.columns(columns, this.#isCall);
   }
 
   tooWide(): void {
@@ -53,26 +66,35 @@ export class TextResults implements LeaseSink {
   }
 
   row(bytes: Buffer, start: number, end: number): void {
+    if (this.current.role === 'warnings') {
+      this.#events.warnings.rows.row(bytes, start, end);
+      return;
+    }
     this.#rows += 1;
     if (this.#hasRoom(end - start)) this.#events.sink.row(bytes, start, end);
   }
 
-  /** If rows are counted, they are taken one by one. */
+  /** If rows are counted, or are no reply, they are taken one by one. */
   rows(ahead: PacketsAhead): void {
+    if (this.current.role === 'warnings') return;
     if (this.#expect !== null || !this.#hasRoom(0)) return;
     this.#events.sink.rows?.(ahead);
   }
 
   endOfRows(status: number, warnings: number): void {
     if (this.current.role === 'step') {
+      this.#events.warnings.count = warnings;
       this.#events.sink.endOfRows(status, warnings);
       this.#look(status, 'row_count', this.#rows);
+    } else if (this.current.role === 'warnings') {
+      this.#events.sink.listWarnings?.(this.#events.warnings.own);
     }
     if (!this.#isCall) this.#done();
   }
 
   ok(ok: OkPacket): void {
     if (this.current.role === 'step') {
+      this.#events.warnings.count = ok.warnings;
       this.#events.sink.ok(ok, false);
       this.#look(ok.status, 'affected_rows', ok.affectedRows);
     }
@@ -80,6 +102,12 @@ export class TextResults implements LeaseSink {
       this.fault ??= { fault: { kind: 'ended' }, step: this.current.step ?? 0 };
     }
     this.#done();
+  }
+
+  #beginWarnings(columns: readonly Column[]): void {
+    const rows = new WarningRows();
+    rows.columns(columns);
+    this.#events.warnings.rows = rows;
   }
 
   get #expect() {

@@ -1,4 +1,5 @@
 // Writes the texts of a batch: as few as possible, and none contains a statement that depends on the check of an earlier one. Pure.
+import { showWarnings } from './warnings.ts';
 import type { Batch, BatchStep } from './work.ts';
 
 /** One statement of a text. */
@@ -11,6 +12,8 @@ export type Piece = {
     /** Takes the key: nothing of the batch runs unless the key is new. */
     | 'key'
     | 'step'
+    /** Asks for the texts of a statement's warnings. */
+    | 'warnings'
     /** Stores the reply with the key. It must change the row that `key` has written, or the transaction is another one. */
     | 'reply'
     /** Fails unless the savepoint from before a CALL still exists, and with it the transaction in which the CALL began. */
@@ -49,7 +52,8 @@ export function writeTexts(
   batch.steps.forEach((step, number) => {
     const piece: Piece = { sql: step.sql, role: 'step', step: number };
     const isLast = insertion === null && number === batch.steps.length - 1;
-    const pieces = batch.isAtomic ? withProof(piece, step, isLast, savepoint) : [piece];
+    const own = withWarnings(piece, step);
+    const pieces = batch.isAtomic ? withProof(own, step, number, isLast, savepoint) : own;
     for (const one of pieces) texts.add(one);
     if (step.expect !== null) texts.close();
   });
@@ -108,20 +112,26 @@ function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] 
   ];
 }
 
+/** The next statement may clear the warnings, a proof too. */
+function withWarnings(piece: Piece, { statement }: BatchStep): readonly Piece[] {
+  if (!statement.showsWarnings) return [piece];
+  return [piece, { ...piece, sql: showWarnings, role: 'warnings' }];
+}
+
 /** The proof after the last statement covers all statements, including a CALL. */
 function withProof(
-  piece: Piece,
+  own: readonly Piece[],
   { isCall }: BatchStep,
+  step: number,
   isLast: boolean,
   savepoint: string,
-): Piece[] {
-  const { step } = piece;
-  if (isLast) return [piece, { sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step }];
-  if (!isCall) return [piece];
+): readonly Piece[] {
+  if (isLast) return [...own, { sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step }];
+  if (!isCall) return own;
   const around = `${savepoint}_call`;
   return [
     { sql: `SAVEPOINT ${around}`, role: 'preamble', step: null },
-    piece,
+    ...own,
     { sql: `RELEASE SAVEPOINT ${around}`, role: 'call proof', step },
   ];
 }

@@ -4,7 +4,7 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointPrefix } from '../../shared/sql/transactions.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { type Break, isOfCall, isUndoing, outcomeWithoutTransaction } from './batch-break.ts';
-import { TextResults } from './batch-results.ts';
+import { StepWarnings, TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
 import type { RunSink, StopReason } from './execution.ts';
 import type { KeyAttempt } from './idempotency/key-store.ts';
@@ -44,6 +44,7 @@ export class BatchWork {
   readonly #owner: BatchOwner;
   readonly #savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
   readonly #texts: readonly BatchText[];
+  readonly warnings = new StepWarnings();
   /** Whether the savepoint must be there, if nothing has ended the transaction. */
   #hasSavepoint = false;
   #hasKey = false;

@@ -12,6 +12,7 @@ import type { Requirements } from '../servers/servers.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ReadOnlyDoubt } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
+import type { ServerWarning } from './warnings.ts';
 import type { Expectation } from './work.ts';
 
 /** Statements on their way to a known end. Its creator starts it, and may stop it at any time. */
@@ -69,6 +70,8 @@ export interface RunSink extends ResultSink {
   held(): SharedResults | null;
   /** Takes what another sink has made of the same results. */
   adopt(held: SharedResults): void;
+  /** The warnings of the statement whose results are complete, if the statement asks for them. Missing: a reply of its kind has no place for them. */
+  listWarnings?(warnings: readonly ServerWarning[]): void;
   /**
    * The whole reply, before it is known whether it counts: `finish` sends it. A reply longer than `maxBytes` is returned without its
    * rows, and says so. Missing: a reply of its kind is never kept.

@@ -26,6 +26,7 @@ import type { Look } from './pipeline/pipeline-session.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { describeError, lacks, type Row, SessionRun, type SessionRunOwner } from './session-run.ts';
 import { type Coalescer, type Sharer, Sharing } from './sharing.ts';
+import type { ServerWarning } from './warnings.ts';
 import type { Statement } from './work.ts';
 
 /**
@@ -177,6 +178,10 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
 
   sessionGranted(): void {
     this.#sharing?.close();
+  }
+
+  listWarnings(warnings: readonly ServerWarning[]): void {
+    this.#events.sink.listWarnings?.(warnings);
   }
 
   noteSeen(session: Session, row: Row, isWriteAlone: boolean): RunEnd | null {

@@ -1,7 +1,8 @@
 // A statement on a session of its own: sent once the session is acquired, and killed by a stop.
 import { firstRowCommand } from '../../shared/mysql/commands.ts';
+import type { Command, Connection } from '../../shared/mysql/connection.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import type { QueryCommand, QueryEvents, ResultSink } from '../../shared/mysql/query.ts';
+import { QueryCommand, type QueryEvents, type ResultSink } from '../../shared/mysql/query.ts';
 import type { ServerFailure } from '../failure/failure.ts';
 import type { RequestConsistency } from '../servers/consistency/consistency.ts';
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
@@ -15,10 +16,12 @@ import type { RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
 import { askServer, rollBack } from './session-lease.ts';
 import { statementFailure } from './statement-failure.ts';
+import { hasWarnings, type ServerWarning, showWarnings, WarningRows } from './warnings.ts';
 import type { Statement } from './work.ts';
 
 export type Row = readonly (string | null)[] | null;
 
+const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
 const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
 /** What a read's answer is worth if the server lacks something that the client has seen; null: it counts. */
@@ -31,6 +34,8 @@ export interface SessionRunOwner extends ResultSink {
   /** Bytes made of the results so far. */
   readonly resultBytes: number;
   handOverPlace(): Waiter | null;
+  /** The warnings of the statement, which has succeeded. Called at most once, and only if the statement asks for them. */
+  listWarnings(warnings: readonly ServerWarning[]): void;
   /** A session is there: nothing is shared with later requests any more. */
   sessionGranted(): void;
   /** Reports what was seen behind the statement. Returns what its answer is worth then; null: it counts. */
@@ -52,7 +57,8 @@ export class SessionRun implements SessionUser, QueryEvents {
   #phase: Phase = 'acquiring';
   #session: Session | null = null;
   #command: QueryCommand | null = null;
-  /** The position is asked behind the statement, whose own answer is kept until then. */
+  /** The warnings are asked behind the statement, and then the position. The statement's own answer is kept until then. */
+  #isListing = false;
   #isAsking = false;
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
   /** The ROLLBACK behind a failed statement could not undo what was written to tables without transactions. */
@@ -107,7 +113,7 @@ export class SessionRun implements SessionUser, QueryEvents {
         this.#end(unsent);
         break;
       case 'running': {
-        this.#end({ kind: 'stopped', reason });
+        this.#endRunning(reason);
         const { pool, control } = this.#context;
         void killRunning(pool, control, this.#session as Session, this.#command);
         break;
@@ -117,6 +123,14 @@ export class SessionRun implements SessionUser, QueryEvents {
       default:
         this.#phase satisfies never;
     }
+  }
+
+  /** If only the texts of its warnings are missing, the statement has its answer, and the reply has no texts. */
+  #endRunning(reason: StopReason): void {
+    // The rest of a reply that its client does not read is not waited for.
+    const hasSucceeded = this.#answer?.error === null && !this.#isAsking && reason !== 'stalled';
+    if (hasSucceeded) this.#owner.listWarnings([]);
+    this.#end(hasSucceeded ? succeeded : { kind: 'stopped', reason });
   }
 
   pause(): void {
@@ -202,7 +216,7 @@ export class SessionRun implements SessionUser, QueryEvents {
 
   #send(session: Session): void {
     const { connection } = session;
-    const { sql, effects } = this.#statement;
+    const { sql, effects, showsWarnings } = this.#statement;
     if (sql === null) {
       this.answered(true, null);
       return;
@@ -215,21 +229,32 @@ export class SessionRun implements SessionUser, QueryEvents {
     session.isFresh = false;
     this.#command = command;
     effects.sent();
-    if (this.#consistency === null) {
-      connection.send(command);
-      return;
-    }
+    const behind = [
+      ...(showsWarnings ? [this.#listCommand(connection)] : []),
+      ...(this.#consistency === null ? [] : [this.#askCommand(connection, this.#consistency)]),
+    ];
+    if (behind.length === 0) connection.send(command);
+    else connection.sendTogether([command, ...behind]);
+  }
+
+  #listCommand(connection: Connection): QueryCommand {
+    this.#isListing = true;
+    const rows = new WarningRows();
+    const listed = () => this.#listed(rows.list);
+    return new QueryCommand(showWarnings, connection, rows, { answered: listed, lost: listed });
+  }
+
+  #askCommand(connection: Connection, consistency: RequestConsistency): Command {
     this.#isAsking = true;
-    const { sql: question } = this.#consistency.queryOn(connection);
-    const ask = firstRowCommand(question, connection, (row) => this.#asked(row));
-    connection.sendTogether([command, ask]);
+    const { sql } = consistency.queryOn(connection);
+    return firstRowCommand(sql, connection, (row) => this.#asked(row));
   }
 
   // What the query reports.
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
-    if (this.#isAsking) this.#answer = { flagsClean, error };
+    if (this.#isListing || this.#isAsking) this.#answer = { flagsClean, error };
     else this.#proceed(flagsClean, error);
   }
 
@@ -240,6 +265,16 @@ export class SessionRun implements SessionUser, QueryEvents {
     } finally {
       this.#context.pool.release(this.#session as Session, 'broken');
     }
+  }
+
+  /** The texts of the warnings are there, or the server does not give them. */
+  #listed(warnings: readonly ServerWarning[]): void {
+    const answer = this.#answer;
+    this.#isListing = false;
+    if (this.#phase !== 'running' || answer === null) return;
+    const isOwn = hasWarnings(this.#command?.results ?? []);
+    if (answer.error === null) this.#owner.listWarnings(isOwn ? warnings : []);
+    if (!this.#isAsking) this.#proceed(answer.flagsClean, answer.error);
   }
 
   /** The question behind the statement has its answer. */

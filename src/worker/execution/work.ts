@@ -28,6 +28,8 @@ export type Statement = {
   readonly rollbackOnError: boolean;
   /** Whether the server is asked for its statistics once the statements have succeeded. */
   readonly asksServer: boolean;
+  /** Whether the server is asked for the texts of its warnings once the statement has succeeded. */
+  readonly showsWarnings: boolean;
   /** Reads with an equal key have the same reply; null: it runs for its own request alone. */
   readonly coalescingKey: string | null;
   /** Null only if `sql` is. */

@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Client, connect, type DbhttpdError, sql } from '../../../src/client/client.ts';
+import {
+  type Client,
+  connect,
+  type DbhttpdError,
+  sql,
+  type Transaction,
+} from '../../../src/client/client.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
@@ -198,6 +204,37 @@ test('a CALL has all its results; its first rows are the result', async () => {
     called.results.map(({ rows }) => rows),
     [[{ a: 'x' }], [{ b: 'y' }], []],
   );
+});
+
+test('warnings are listed if asked for: of a query, a batch, a transaction and a stream', async () => {
+  const options = { showWarnings: true };
+  const text = "select cast('x' as signed) as n";
+  const expected = [
+    {
+      level: 'Warning',
+      code: 'ER_TRUNCATED_WRONG_VALUE',
+      errno: 1292,
+      message: "Truncated incorrect INTEGER value: 'x'",
+    },
+  ];
+  assert.deepEqual((await db.query(text, [], options)).warningList, expected);
+  const unasked = await db.query(text, []);
+  assert.deepEqual([unasked.warnings, unasked.warningList], [1, []]);
+  const { results } = await db.batch([{ sql: text }, { sql: 'select 1' }], options);
+  assert.deepEqual(
+    results.map(({ warningList }) => warningList),
+    [expected, []],
+  );
+  const inner = (tx: Transaction) => tx.query(text, []);
+  assert.deepEqual((await db.transaction(inner, options)).warningList, expected);
+  const stream = db.stream(text, [], options);
+  assert.equal((await stream.next()).done, false);
+  assert.deepEqual((await stream.next()).value, {
+    rowCount: 1,
+    truncated: false,
+    warningList: expected,
+  });
+  await assert.rejects(db.csv(text, [], options as object).next(), TypeError);
 });
 
 test('max_rows, read_only and JSON as text are sent to the gateway', async () => {

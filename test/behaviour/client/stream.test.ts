@@ -49,12 +49,15 @@ test('a stream has the rows of a query, and the same look', async () => {
     const { rows, rowCount } = await db.query(text, [5], options);
     const streamed = await readAll(db.stream(text, [5], options));
     assert.deepEqual(streamed.rows, rows);
-    assert.deepEqual(streamed.end, { rowCount, truncated: false });
+    assert.deepEqual(streamed.end, { rowCount, truncated: false, warningList: [] });
   }
   const none = await readAll(db.stream`select 1 as one where ${0} = 1`);
-  assert.deepEqual(none, { rows: [], end: { rowCount: 0, truncated: false } });
+  assert.deepEqual(none, { rows: [], end: { rowCount: 0, truncated: false, warningList: [] } });
   const cut = await readAll(db.with({ maxRows: 2 }).stream`select seq from numbers`);
-  assert.deepEqual([cut.rows.length, cut.end], [2, { rowCount: 2, truncated: true }]);
+  assert.deepEqual(
+    [cut.rows.length, cut.end],
+    [2, { rowCount: 2, truncated: true, warningList: [] }],
+  );
 });
 
 test('a reply that is cut anywhere is an error, and never an end', async () => {
@@ -107,7 +110,7 @@ test('a result without columns is refused, and comes completely if that could no
   const headers = { 'Content-Type': 'application/json; charset=utf-8' };
   front.next({ kind: 'answer', status: 200, headers, body: whole.text });
   const { rows, end } = await readAll(db.stream`call two()`);
-  assert.deepEqual([rows, end], [[{ a: 'x' }], { rowCount: 1, truncated: false }]);
+  assert.deepEqual([rows, end], [[{ a: 'x' }], { rowCount: 1, truncated: false, warningList: [] }]);
 });
 
 test('leaving the loop, or aborting, ends the statement', async () => {

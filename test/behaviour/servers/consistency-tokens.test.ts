@@ -71,6 +71,17 @@ describe('the consistency token', { skip }, () => {
     workspace.remove();
   });
 
+  test('the warnings of a statement are listed, although the position is asked behind it', async () => {
+    const sql = "select cast('x' as signed) as n, count(*) from notes";
+    const reply = await gateway.post('/v1/query', { sql, show_warnings: true });
+    const { warning_list: list } = reply.json<{ warning_list: readonly { errno: number }[] }>();
+    assert.deepEqual(
+      list.map(({ errno }) => errno),
+      [1292],
+    );
+    assert.match(String(reply.headers['x-consistency-token']), /./);
+  });
+
   test('every reply to SQL carries a token: results, errors, batches, replays and streams', async () => {
     const { dbPost, db, post, request } = gateway;
     const key = { headers: { 'Idempotency-Key': 'tokens-1' } };

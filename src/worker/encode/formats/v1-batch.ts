@@ -1,5 +1,6 @@
 // The JSON of /v1/batch: each statement's result as in a reply of /v1/query, then the outcome of the whole batch.
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
+import type { ServerWarning } from '../../execution/warnings.ts';
 import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
 import type { FormatChoice } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
@@ -31,12 +32,17 @@ class V1Batch extends V1Json {
 
   override endOfRows(status: number, warnings: number): void {
     super.endOfRows(status, warnings);
-    if (!this.isSeveral) this.#endInBatch();
+    if (!this.isSeveral) this.#resultsEnd();
   }
 
   override ok(ok: OkPacket): void {
     this.#beginInBatch();
     super.ok(ok, false);
+    this.#resultsEnd();
+  }
+
+  override listWarnings(warnings: readonly ServerWarning[]): void {
+    super.listWarnings(warnings);
     this.#endInBatch();
   }
 
@@ -63,8 +69,13 @@ class V1Batch extends V1Json {
     writeAscii(this.out, this.statement === 0 ? begin : ',');
   }
 
+  #resultsEnd(): void {
+    if (this.options.listsWarnings?.[this.statement] !== true) this.#endInBatch();
+  }
+
   #endInBatch(): void {
-    writeAscii(this.out, this.isSeveral ? ']}' : '}');
+    this.endResults();
+    writeAscii(this.out, '}');
     this.#isInStatement = false;
     this.statement += 1;
     this.beginStatement();

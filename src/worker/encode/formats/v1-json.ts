@@ -1,6 +1,8 @@
 // The JSON of /v1/query: described columns, rows as arrays or objects, and a summary at the end.
+import { errorName } from '../../../shared/mysql/error-names.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, SharedResults } from '../../execution/execution.ts';
+import type { ServerWarning } from '../../execution/warnings.ts';
 import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
 import { Format, type FormatChoice, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept, withHeaders } from '../head.ts';
@@ -19,6 +21,8 @@ export type V1ReplyOptions = FormatOptions & {
    * happen to a statement that was executed. Missing: for none.
    */
   readonly renames?: readonly boolean[];
+  /** For each statement, whether its warnings are listed. Missing: for none. */
+  readonly listsWarnings?: readonly boolean[];
   /** Whether the gateway undoes the statement. */
   readonly isDryRun: boolean;
   /** Whether the reply is kept with an idempotency key. */
@@ -37,6 +41,8 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   protected isSeveral = false;
   /** The current statement's number in the request. */
   protected statement = 0;
+  /** The warnings of the current statement, as a member of an object; '' if they are not listed. */
+  protected warningList = '';
   /** Complete results of the statement so far. */
   #resultCount = 0;
   /** Rows of the results before the current one. */
@@ -100,7 +106,12 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   /** The results that come next are those of a statement that has none yet. */
   protected beginStatement(): void {
     this.isSeveral = false;
+    this.warningList = '';
     this.#resultCount = 0;
+  }
+
+  listWarnings(warnings: readonly ServerWarning[]): void {
+    this.warningList = `,"warning_list":${JSON.stringify(warnings.map(describeWarning))}`;
   }
 
   override adopt(held: SharedResults): void {
@@ -148,8 +159,14 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   protected writeEnd(): void {
     const { section, requestId, isDryRun } = this.options;
     const undone = isDryRun ? '"rolled_back":true,' : '';
-    const before = this.isSeveral ? '],' : ',';
-    writeAscii(this.out, `${before}${undone}"request_id":"${requestId}","section":${section}}`);
+    this.endResults();
+    writeAscii(this.out, `,${undone}"request_id":"${requestId}","section":${section}}`);
+  }
+
+  /** Ends the results of the statement, except for its last brace. */
+  protected endResults(): void {
+    if (this.isSeveral) writeAscii(this.out, ']');
+    if (this.warningList !== '') writeBytes(this.out, Buffer.from(this.warningList));
   }
 
   #noteRowBound(): void {
@@ -170,6 +187,10 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
     if (this.isSeveral) writeAscii(this.out, '}');
     this.#resultCount += 1;
   }
+}
+
+function describeWarning({ level, errno, message }: ServerWarning): object {
+  return { level, code: errorName(errno), errno, message };
 }
 
 /** The reply without its rows, with a note of that; or as it is if it has none. @param bounds begins and ends in turn */

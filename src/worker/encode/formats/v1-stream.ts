@@ -14,8 +14,8 @@ import { chooseV1Json, V1Json, type V1ReplyOptions } from './v1-json.ts';
 type StreamKind = {
   readonly head: ReplyHead;
   readonly framing: RowFraming;
-  /** The text behind the rows. */
-  readonly end: (rows: number, isCut: boolean) => string;
+  /** The text behind the rows. @param warnings their number and list as members of an object; '' if they are not listed */
+  readonly end: (rows: number, isCut: boolean, warnings: string) => string;
   /** The end of a reply that fails after it has begun; null: any end would look like success. */
   readonly failed: ((failure: AnyFailure, requestId: string) => string) | null;
 };
@@ -23,7 +23,7 @@ type StreamKind = {
 const ndjson: StreamKind = {
   head: createReplyHead(200, ndjsonType, varyByAccept),
   framing: 'lines',
-  end: (rows, isCut) => `{"end":{"row_count":${rows},"truncated":${isCut}}}\n`,
+  end: (rows, isCut, warnings) => `{"end":{"row_count":${rows},"truncated":${isCut}${warnings}}}\n`,
   failed: (failure, requestId) => `{"error":${problemJson(failure, requestId)}}\n`,
 };
 
@@ -62,6 +62,7 @@ class V1Stream extends V1Json<V1StreamOptions> {
   #isJson = false;
   /** Rows have begun: the reply remains a stream. */
   #hasBegun = false;
+  #warnings = 0;
 
   constructor(
     kind: StreamKind,
@@ -100,6 +101,7 @@ class V1Stream extends V1Json<V1StreamOptions> {
   }
 
   override endOfRows(status: number, warnings: number): void {
+    this.#warnings = warnings;
     if (this.#isJson) super.endOfRows(status, warnings);
   }
 
@@ -120,8 +122,13 @@ class V1Stream extends V1Json<V1StreamOptions> {
 
   protected override writeEnd(): void {
     const { count, isCut } = this.results;
-    if (this.#isJson) super.writeEnd();
-    else writeBytes(this.out, Buffer.from(this.#kind.end(count, isCut)));
+    if (this.#isJson) {
+      super.writeEnd();
+      return;
+    }
+    const list = this.warningList;
+    const warnings = list === '' ? '' : `,"warnings":${this.#warnings}${list}`;
+    writeBytes(this.out, Buffer.from(this.#kind.end(count, isCut, warnings)));
   }
 
   override finishFailed(failure: Failure): boolean {

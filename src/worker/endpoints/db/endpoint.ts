@@ -123,6 +123,7 @@ export function wishOf(request: DbRequest, sql: string): StatementWish {
     needsEffect: false,
     rollbackOnError,
     asksServer: needsConnection(metadata),
+    showsWarnings: false,
     format: isAlone ? null : exactNumbersAsStrings ? 'db strings' : 'db numbers',
   };
 }

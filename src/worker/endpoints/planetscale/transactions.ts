@@ -18,6 +18,7 @@ const wish: RunWish = {
   needsEffect: false,
   rollbackOnError: false,
   asksServer: false,
+  showsWarnings: false,
   format: 'planetscale',
 };
 

@@ -40,6 +40,8 @@ export type BatchRequest = {
   readonly isolation: Isolation | null;
   readonly readOnly: boolean;
   readonly retry: number;
+  /** Whether each result lists the server's warnings. */
+  readonly showWarnings: boolean;
   /** As asked for; the caller limits it to its own. */
   readonly timeoutMs: number | null;
   readonly layout: V1Layout;
@@ -67,6 +69,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['isolation', isOneOf(...isolationLevels)],
   ['read_only', isBoolean],
   ['retry', isCount],
+  ['show_warnings', isBoolean],
   ['timeout_ms', isDuration],
   ...layoutChecks,
   ['section', isText],
@@ -133,6 +136,7 @@ export function* decodeBatch(
       isolation: (fields.isolation as Isolation | undefined) ?? null,
       readOnly: fields.read_only === true,
       retry: (fields.retry as number | undefined) ?? usualRetry,
+      showWarnings: fields.show_warnings === true,
       timeoutMs: (fields.timeout_ms as number | undefined) ?? null,
       layout: layoutOf(fields),
     },

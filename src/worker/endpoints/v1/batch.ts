@@ -53,6 +53,7 @@ export function createBatchEndpoint(all: AllSections): SqlEndpoint {
         renames: work.steps.map(
           ({ statement }) => !work.isReadOnly && !(work.isAtomic && statement.isRead),
         ),
+        listsWarnings: work.steps.map(({ statement }) => statement.showsWarnings),
         isDryRun: false,
         isKept: key !== null,
       });

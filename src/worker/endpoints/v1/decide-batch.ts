@@ -2,6 +2,7 @@
 import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/statement-effects.ts';
+import { dependsOnRowCount } from '../../execution/warnings.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import {
@@ -30,7 +31,9 @@ export function* decideBatch(
   const steps: BatchStep[] = [];
   for (const [number, asked] of request.statements.entries()) {
     if (number % statementsInPiece === statementsInPiece - 1) yield;
-    const wish = wishOf(asked, isReadOnly);
+    const next = request.statements[number + 1];
+    const showsWarnings = request.showWarnings && !dependsOnRowCount(next?.sql ?? '');
+    const wish = wishOf(asked, isReadOnly, showsWarnings);
     const decided = isLong(asked)
       ? yield* decideInPieces(config, wish, maxBytes, catalogue)
       : decideStatement(config, wish, maxBytes, catalogue);
@@ -72,7 +75,11 @@ function isLong({ sql, params }: AskedStatement): boolean {
   );
 }
 
-function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWish {
+function wishOf(
+  { sql, params }: AskedStatement,
+  readOnly: boolean,
+  showsWarnings: boolean,
+): StatementWish {
   return {
     sql,
     params,
@@ -82,6 +89,7 @@ function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWi
     needsEffect: false,
     rollbackOnError: false,
     asksServer: false,
+    showsWarnings,
     format: null,
   };
 }

@@ -28,6 +28,7 @@ import {
   chooseMediaType,
   keyHeader,
   type MediaType,
+  mediaTypes,
   prefersGzip,
 } from './headers.ts';
 import { keyOf, noKey, onlyReads, whyUnfit } from './idempotency.ts';
@@ -39,6 +40,11 @@ const onlyJson = refuse(
   'Only application/json answers a statement without columns, a CALL, and a request with max_affected, dry_run or Idempotency-Key.',
 );
 
+const noCsv = refuse(
+  'NOT_ACCEPTABLE',
+  'CSV has no place for warnings: the reply to show_warnings is application/json or application/x-ndjson.',
+);
+
 const aloneOnly = refuse(
   'NOT_IN_TRANSACTION',
   'max_affected, dry_run and Idempotency-Key are not taken in a transaction that stays open.',
@@ -48,6 +54,9 @@ const readsInWriting = refuse(
   'NOT_IN_TRANSACTION',
   'A transaction reads only when it is begun with read_only: read_only and QUERY are not taken in one that may write.',
 );
+
+/** The formats that list warnings. */
+const withWarnings: readonly MediaType[] = ['application/json', 'application/x-ndjson'];
 
 /** One request, decoded, and where it runs. */
 type Query = {
@@ -83,8 +92,9 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
       if (!keyed.ok) return keyed;
       const { key } = keyed;
       const isJson = key !== null || mayBeUndone(request);
-      const type = isJson ? chooseJson(headers) : chooseMediaType(headers.accept);
-      if (type === null) return onlyJson;
+      const offered = request.showWarnings ? withWarnings : mediaTypes;
+      const type = isJson ? chooseJson(headers) : chooseMediaType(headers.accept, offered);
+      if (type === null) return isJson ? onlyJson : noCsv;
       const mayCompress = config.compress && prefersGzip(headers);
       const query = { call, request, section, type, mayCompress, key, runHeld: null };
       if (request.transaction === null) return yield* decideRun(query, headsOf);
@@ -119,7 +129,11 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     needsEffect: query.runHeld === null && key === null && !mayBeUndone(request),
     rollbackOnError: false,
     asksServer: false,
-    format: `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
+    showsWarnings: request.showWarnings,
+    // The next statement of a shared session would clear the warnings.
+    format: request.showWarnings
+      ? null
+      : `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
   };
   const maxBytes = context.maxStatementBytes();
   const decided = call.isLong
@@ -141,6 +155,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     maxResultBytes: config.maxResultBytes,
     renames: [!statement.isRead && !work.isReadOnly],
     cutsLongWrites: isWithRows(statement),
+    listsWarnings: [request.showWarnings],
     isDryRun: request.isDryRun,
     isKept: key !== null,
   });

@@ -32,6 +32,8 @@ export type QueryRequest = {
   readonly maxAffected: number | null;
   /** Whether all is undone at the end. */
   readonly isDryRun: boolean;
+  /** Whether the reply lists the server's warnings. */
+  readonly showWarnings: boolean;
   /** The token of the transaction that it runs in; null: in none. */
   readonly transaction: string | null;
 };
@@ -44,6 +46,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['max_rows', isCount],
   ['max_affected', isCount],
   ['dry_run', isBoolean],
+  ['show_warnings', isBoolean],
   ...layoutChecks,
   ['section', isText],
   ['transaction', isText],
@@ -76,6 +79,7 @@ export function decodeQuery(
       layout: layoutOf(fields),
       maxAffected: (fields.max_affected as number | undefined) ?? null,
       isDryRun: fields.dry_run === true,
+      showWarnings: fields.show_warnings === true,
       transaction: (fields.transaction as string | undefined) ?? null,
     },
   };

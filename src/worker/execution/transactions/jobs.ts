@@ -14,8 +14,15 @@ import { undoesTransaction } from '../batch-break.ts';
 import type { RunEnd, RunSink, StopReason } from '../execution.ts';
 import { findReadOnlyDoubt, needsProof } from '../read-only-proof.ts';
 import type { RunTimes } from '../run-times.ts';
-import { type LeaseSink, ofTransaction, type SessionLease, type Undone } from '../session-lease.ts';
+import {
+  type Answered,
+  type LeaseSink,
+  ofTransaction,
+  type SessionLease,
+  type Undone,
+} from '../session-lease.ts';
 import { mayBePartial, statementFailure } from '../statement-failure.ts';
+import { hasWarnings, showWarnings, WarningRows } from '../warnings.ts';
 import type { Statement } from '../work.ts';
 import { type Doubt, type Left, leftBy, type TransactionEnd } from './open-transaction.ts';
 
@@ -90,7 +97,7 @@ export class StatementJob implements Job {
     const results = new Results(tools.sink, tools.times);
     if (!effects.isUndoable()) await tools.doubt(this.#doubt);
     effects.sent();
-    const answered = await lease.ask(this.#statement.sql ?? '', results);
+    const answered = await this.#ask(tools, results);
     effects.ended(answered.kind === 'answered');
     if (tools.stopReason !== null) return tools.undoAfterStop(tools.stopReason);
     if (answered.kind === 'lost')
@@ -99,6 +106,17 @@ export class StatementJob implements Job {
     if (results.isOpen) return { end: succeeded, ended: null };
     await lease.rollBack(null);
     return { end: { kind: 'transaction ended', outcome: 'partial' }, ended: 'ended' };
+  }
+
+  /** Sends the statement, and asks for its warnings if it has some. */
+  async #ask({ lease, sink }: JobTools, results: Results): Promise<Answered> {
+    const { sql, showsWarnings } = this.#statement;
+    const answered = await lease.ask(sql ?? '', results);
+    if (!showsWarnings || answered.kind === 'lost' || answered.error !== null) return answered;
+    const rows = new WarningRows();
+    const listed = hasWarnings(results.notes) ? await lease.ask(showWarnings, rows) : answered;
+    sink.listWarnings?.(rows.list);
+    return listed.kind === 'lost' ? listed : answered;
   }
 
   get #doubt(): Doubt {
@@ -195,19 +213,19 @@ class Results implements LeaseSink {
   }
 
   endOfRows(status: number, warnings: number): void {
-    this.#note(true, status);
+    this.#note(true, status, warnings);
     this.#sink.endOfRows(status, warnings);
   }
 
   ok(ok: OkPacket, more: boolean): void {
     this.#times.answerBegins();
-    this.#note(false, ok.status);
+    this.#note(false, ok.status, ok.warnings);
     this.#sink.ok(ok, more);
   }
 
-  #note(isResultSet: boolean, status: number): void {
+  #note(isResultSet: boolean, status: number, warnings: number): void {
     const inTransaction = (status & serverStatus.inTransaction) !== 0;
-    this.notes.push({ isResultSet, inTransaction });
+    this.notes.push({ isResultSet, inTransaction, warnings });
   }
 }
 

@@ -35,6 +35,7 @@ function decide(sql: string, section: boolean, request: boolean) {
     needsEffect: false,
     rollbackOnError: false,
     asksServer: false,
+    showsWarnings: false,
     format: null,
   } as const;
   const decided = decideStatement({ ...settings, readOnly: section }, wish, 1000, nothingKnown);

@@ -12,7 +12,7 @@ const expectsOne: Expectation = {
   code: 'EXPECTATION_FAILED',
 };
 
-function stepOf(sql: string, expect: Expectation | null = null) {
+function stepOf(sql: string, expect: Expectation | null = null, showsWarnings = false) {
   const statement: Statement = {
     kind: 'statement',
     sql,
@@ -25,6 +25,7 @@ function stepOf(sql: string, expect: Expectation | null = null) {
     shape: null,
     rollbackOnError: false,
     asksServer: false,
+    showsWarnings,
     coalescingKey: null,
     analysis: null,
   };
@@ -119,4 +120,15 @@ test('a text is no longer than the server takes', () => {
   );
   assert.equal(texts.join('\n;').split('\n;').length, 104);
   for (const text of texts) assert.ok(Buffer.byteLength(text) < 1024 - 1);
+});
+
+test('warnings are asked for behind their statement, before a proof clears them', () => {
+  const show = 'SHOW WARNINGS LIMIT 10';
+  assert.deepEqual(textsOf([stepOf('call p()', null, true), stepOf('b', null, true)]), [
+    lines(
+      ...['ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s'],
+      ...['SAVEPOINT s_call', 'call p()', show, 'RELEASE SAVEPOINT s_call'],
+      ...['b', show, 'RELEASE SAVEPOINT s'],
+    ),
+  ]);
 });

@@ -24,6 +24,7 @@ const read: Statement = {
   shape: null,
   rollbackOnError: false,
   asksServer: false,
+  showsWarnings: false,
   coalescingKey: null,
   analysis: null,
 };

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/worker/execution/statement-failure.ts';
 
 const error = (errno: number) => ({ errno, sqlState: 'HY000', message: 'refused' });
-const applied = [{ isResultSet: false, inTransaction: true }];
+const applied = [{ isResultSet: false, inTransaction: true, warnings: 0 }];
 const text = (sql: string, isReadOnly = false) => ({
   statements: analyse(sql).statements,
   isReadOnly,

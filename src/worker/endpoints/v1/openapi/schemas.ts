@@ -1,6 +1,7 @@
 // Requests and replies of /v1 as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
 import { isolationLevels } from '../../../../shared/sql/transactions.ts';
+import { maxListedWarnings } from '../../../execution/warnings.ts';
 
 /** A schema, or a part of the document that holds some. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -34,6 +35,11 @@ const fields: Readonly<Record<string, Schema>> = {
     description: 'A write that touches more rows is undone: 409 `TOO_MANY_ROWS`.',
   },
   dry_run: { ...flag, description: 'The statement runs, and all that it did is undone.' },
+  show_warnings: {
+    ...flag,
+    description:
+      'Each result lists up to ten of its warnings, in `warning_list`; not as CSV. In a batch, the result before a statement with ROW_COUNT() has no list.',
+  },
   statements: {
     type: 'array',
     minItems: 1,
@@ -106,6 +112,14 @@ const kept = {
 const undone = {
   rolled_back: { const: true, description: 'Of a `dry_run`.' },
 };
+const listed = {
+  warning_list: {
+    type: 'array',
+    items: refer('Warning'),
+    maxItems: maxListedWarnings,
+    description: 'Of a request with `show_warnings`.',
+  },
+};
 const rowsOf = {
   columns: { type: 'array', items: refer('Column') },
   rows: { type: 'array', items: { type: ['array', 'object'] } },
@@ -121,6 +135,10 @@ const changesOf = {
     description: 'The first AUTO_INCREMENT value that was made.',
   },
   warnings: count,
+};
+
+const severalOf = {
+  results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
 };
 
 /** Everything that is named. */
@@ -164,8 +182,21 @@ export const schemas: Readonly<Record<string, Schema>> = {
     anyOf: [count, closed({ min: count, max: count }, ['min', 'max'])],
     description: 'A number, or bounds that are inclusive.',
   },
-  Rows: closed({ ...rowsOf, ...undone, ...about, ...kept }, ['rolled_back', 'rows_omitted']),
-  Changes: closed({ ...changesOf, ...undone, ...about }, ['rolled_back']),
+  Warning: closed({
+    level: { enum: ['Note', 'Warning', 'Error'] },
+    code: { ...text, description: "MySQL's name of the warning." },
+    errno: { type: 'integer' },
+    message: text,
+  }),
+  Rows: closed({ ...rowsOf, ...listed, ...undone, ...about, ...kept }, [
+    'warning_list',
+    'rolled_back',
+    'rows_omitted',
+  ]),
+  Changes: closed({ ...changesOf, ...listed, ...undone, ...about }, [
+    'warning_list',
+    'rolled_back',
+  ]),
   Batch: closed(
     {
       committed: { const: true },
@@ -174,11 +205,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
         type: 'array',
         items: {
           oneOf: [
-            closed(rowsOf),
-            closed(changesOf),
-            closed({
-              results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
-            }),
+            closed({ ...rowsOf, ...listed }, ['warning_list']),
+            closed({ ...changesOf, ...listed }, ['warning_list']),
+            closed({ ...severalOf, ...listed }, ['warning_list']),
           ],
         },
       },
@@ -190,11 +219,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Several: {
     ...closed(
       {
-        results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
+        ...severalOf,
+        ...listed,
         ...about,
         ...kept,
       },
-      ['rows_omitted'],
+      ['warning_list', 'rows_omitted'],
     ),
     description: 'The results of a CALL.',
   },
