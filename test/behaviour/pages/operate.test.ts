@@ -295,7 +295,7 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
   token.end();
 
   const password = tell('A new password', situation);
-  await database.query(password.sql());
+  await database.query(password.texts('sql').join(';'));
   await password.run();
   await eventually(
     'it is read again',

@@ -23,11 +23,14 @@ export type PageCommands = {
   readonly run: () => Promise<string>;
   /** Runs the next command, which must change nothing, until it prints what the page shows. */
   readonly watch: () => Promise<string>;
-  /** All SQL of the section. */
-  readonly sql: () => string;
+  /** The blocks that are no commands: SQL, or what the console says. */
+  readonly texts: (language: 'sql' | 'console') => readonly string[];
   /** Throws if a command of the section has not been run. */
   readonly end: () => void;
 };
+
+/** Languages of blocks between the commands. */
+const besides: ReadonlySet<string> = new Set(['sql', 'console', 'ini']);
 
 /**
  * Opens the section of this heading. A block of `sh` is a command, the `text` or `json` below it is what it prints. In `json` the page
@@ -39,13 +42,13 @@ export function openCommands(
   { localise, functions = '' }: PageRoom,
 ): PageCommands {
   const own = blocks.filter((block) => block.heading === heading);
+  const commands = own.filter(({ language }) => !besides.has(language));
   const prelude = `exec 2>&1; dbhttpd() { ${process.execPath} ${command} "$@"; }\n${functions}`;
   let at = 0;
   const next = () => {
-    while (own[at]?.language === 'sql') at += 1;
-    const [block, below] = [own[at], own[at + 1]];
+    const [block, below] = [commands[at], commands[at + 1]];
     if (block === undefined) throw new Error(`${heading} has no more commands`);
-    const answer = below?.language === 'sh' || below?.language === 'sql' ? undefined : below;
+    const answer = below?.language === 'sh' ? undefined : below;
     at += answer === undefined ? 1 : 2;
     const arrange = answer?.language === 'json' ? joinLines : (text: string) => text;
     const expected = asPattern(arrange(localise(answer?.text ?? '')));
@@ -62,8 +65,8 @@ export function openCommands(
   return {
     run: () => next()(),
     watch: () => eventually('it prints what the page shows', next(), { everyMs: 500 }),
-    sql: () => own.flatMap(({ language, text }) => (language === 'sql' ? [text] : [])).join(';'),
-    end: () => assert.equal(at, own.length, `${heading}: not all of it was run`),
+    texts: (language) => own.filter((one) => one.language === language).map(({ text }) => text),
+    end: () => assert.equal(at, commands.length, `${heading}: not all of it was run`),
   };
 }
 
