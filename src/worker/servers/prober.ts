@@ -9,6 +9,8 @@ import { prepare, within } from './pool/connecting.ts';
 
 /** Connecting, if need be, and all answers. */
 const boundMs = 1_000;
+/** Renewing an open connection leaves the other half for the question on the old one: DNS may be silent. */
+const renewMs = 500;
 /** The pause between two probes is at least this long, however often a probe is wanted. */
 const minPauseMs = 50;
 
@@ -96,15 +98,16 @@ export class Prober {
     return prepare(connection, signal, () => askView(connection, questions));
   }
 
-  /** The open connection, or a new one. If renewing an old connection fails, the old one stays: the server may be full. */
+  /** The open connection, or a new one. If renewing an old connection fails, the old one stays: the server may be full, or DNS silent. */
   async #choose(signal: AbortSignal): Promise<Open> {
     const former = this.#open;
     const ageMs = former === null ? 0 : performance.now() - former.openedAt;
-    if (former !== null && ageMs <= this.#events.maxAgeMs()) return former;
+    if (former === null) return this.#reopen(signal);
+    if (ageMs <= this.#events.maxAgeMs()) return former;
     try {
-      return await this.#reopen(signal);
+      return await within(signal, renewMs, 'no answer', (bound) => this.#reopen(bound));
     } catch (error) {
-      if (former === null || this.#open !== former || signal.aborted) throw error;
+      if (this.#open !== former || signal.aborted) throw error;
       return former;
     }
   }
