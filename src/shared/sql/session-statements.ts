@@ -8,7 +8,9 @@ import { words } from './vocabulary.ts';
 /** What a statement would do to its session. */
 export type SessionEffect =
   | 'transaction'
+  | 'distributed transaction'
   | 'table locks'
+  | 'table handler'
   | 'setting'
   | 'default database'
   | 'prepared statement'
@@ -22,6 +24,7 @@ const effects: ReadonlyMap<string, SessionEffect> = new Map([
   ['RELEASE', 'transaction'],
   ['LOCK', 'table locks'],
   ['UNLOCK', 'table locks'],
+  ['HANDLER', 'table handler'],
   ['USE', 'default database'],
   ['PREPARE', 'prepared statement'],
   ['DEALLOCATE', 'prepared statement'],
@@ -29,6 +32,8 @@ const effects: ReadonlyMap<string, SessionEffect> = new Map([
 
 /** After SET, or after `@@`: other sessions see the change, the disk keeps it, or a whole statement follows. */
 const lastingWords = words('GLOBAL PERSIST PERSIST_ONLY PASSWORD DEFAULT RESOURCE STATEMENT');
+/** After XA: it concerns a transaction that the session has begun. COMMIT and ROLLBACK end one that another session has prepared. */
+const branchWords = words('START BEGIN END PREPARE');
 /** After SET: the clause concerns transactions. */
 const transactionWords = words('TRANSACTION AUTOCOMMIT');
 const scopeWords = words('SESSION LOCAL');
@@ -50,6 +55,8 @@ function effectOf(facts: Facts): SessionEffect | null {
       return kept.length === 1 || second === 'WORK' ? 'transaction' : null;
     case 'START':
       return second === 'TRANSACTION' ? 'transaction' : null;
+    case 'XA':
+      return branchWords.has(second ?? '') ? 'distributed transaction' : null;
     case 'SET':
       return effectOfSet(facts);
     case 'CREATE': {

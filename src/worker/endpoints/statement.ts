@@ -234,6 +234,9 @@ const settingInBatch =
 const instead: Readonly<Record<SessionEffect, string>> = {
   transaction:
     'For a transaction, send all its statements to /v1/batch, or begin one with POST /v1/transaction.',
+  'distributed transaction':
+    'XA needs one session from XA START to XA PREPARE: connect to MySQL without the gateway for it. For a transaction in this database alone, use /v1/batch or /v1/transaction.',
+  'table handler': 'Read the rows with SELECT.',
   'table locks':
     'Lock rows instead (SELECT … FOR UPDATE), in a transaction of /v1/batch or /v1/transaction.',
   setting: 'The key init_sql sets it for every session of the section.',

@@ -211,6 +211,8 @@ test('a statement that only affects its session is refused, with what works inst
     ['set @a = 1', /\/v1\/batch together with .* init_sql\.$/],
     ['set names latin1', /The key init_sql sets it for every session/],
     ['lock tables orders write', /FOR UPDATE/],
+    ["xa start 'a'", /without the gateway/],
+    ['handler orders open', /SELECT\.$/],
     ['use information_schema', /db\.table/],
     ["prepare p from 'select 1'", /in params\.$/],
     ['create temporary table t (id int)', /a procedure that creates and uses/],

@@ -24,6 +24,13 @@ const sessions = {
     'set @a = 1, autocommit = 0',
     'set @@session.autocommit = 0',
   ],
+  'distributed transaction': [
+    "xa start 'a'",
+    "XA BEGIN 'a','b',1 join",
+    "xa end 'a'",
+    "xa prepare 'a'",
+  ],
+  'table handler': ['handler t open', 'handler t read first limit 3', 'HANDLER t CLOSE'],
   'table locks': ['lock tables t write', 'lock table t read', 'unlock tables'],
   'default database': ['use world', 'use `world`'],
   'prepared statement': [
@@ -53,6 +60,9 @@ const sessions = {
 
 const others = [
   'select 1',
+  "xa commit 'a'",
+  "xa rollback 'a'",
+  'xa recover',
   'select 1 into @a',
   'do 0',
   'insert into t values (1)',
