@@ -28,10 +28,14 @@ const parts = {
   exits: () => ['| exit | meaning |', '|---|---|', ...exits.map(exitRow)].join('\n'),
   'manual-exits': listExits,
   'manual-configuration': listOptions,
+  python: () => showProgram('purchase.py', 'python'),
+  php: () => showProgram('purchase.php', 'php'),
+  go: () => showProgram('purchase.go', 'go'),
 } as const satisfies Readonly<Record<string, () => string>>;
 
 /** The pages that have generated parts, and which. */
 export const pages = {
+  'docs/guides/other-languages.md': ['python', 'php', 'go'],
   'docs/reference/configuration.md': ['configuration'],
   'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
   'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
@@ -135,6 +139,12 @@ function describeMysqlFailures(): string {
 function describeMeanings(title: string, meanings: Readonly<Record<string, string>>): string {
   const rows = Object.entries(meanings).map(([word, meaning]) => `| \`${word}\` | ${meaning} |`);
   return [`| ${title} | meaning |`, '|---|---|', ...rows].join('\n');
+}
+
+/** A program in another language, as a block of its page. */
+function showProgram(name: string, language: string): string {
+  const place = new URL(`../../docs/guides/other-languages/${name}`, import.meta.url);
+  return [`\`\`\`${language}`, readFileSync(place, 'utf8').trim(), '```'].join('\n');
 }
 
 if (process.argv[1] === import.meta.filename) {
