@@ -85,7 +85,6 @@ export async function prepare(
     complain([], `cannot create the log: ${(error as Error).message}`);
     return failed(exitCodes.cannotCreate);
   }
-  for (const warning of loaded.warnings) log.warn(formatFault(warning));
   const claimed = await claim(config, place, log);
   if (!claimed.ok) return failed(claimed.exitCode);
   const deadline = performance.now() + startBoundMs;

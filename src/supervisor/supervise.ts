@@ -18,6 +18,7 @@ import {
 } from './claim/phase-socket.ts';
 import { publishPidfile } from './claim/pidfile.ts';
 import { type Listener, rememberSocketName } from './listener/listener.ts';
+import { CertificateWatch } from './observe/certificate-watch.ts';
 import { obeyOrder } from './primary/primary-order.ts';
 import { type Supervision, supervisorHeapLimits } from './supervisor-process.ts';
 import { openCommitMemory } from './workers/commit-memory.ts';
@@ -64,12 +65,18 @@ export function supervise(instance: Instance): Supervision {
     build: readBuild(),
     commits: openCommitMemory(pidfile, (error) => warnOfForgetting(error, log)),
   };
-  const workers = new Workers(making, log.lost);
+  const certificates = new CertificateWatch(sections, log);
+  const workers = new Workers(making, {
+    logLinesLost: log.lost,
+    certificates: () => certificates.list(),
+  });
+  void workers.gone.then(() => certificates.close());
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
   const configAtStart = digestOf(sections[0].configPath);
 
   const run = async (): Promise<ExitCode> => {
+    certificates.look(sections);
     const obey = (order: string) =>
       obeyOrder(order, sections, (section, primary) => workers.overridePrimary(section, primary));
     const names = await publishNames(instance, () => phase, drainBoundMs, obey);
@@ -121,6 +128,7 @@ export function supervise(instance: Instance): Supervision {
       // A leaving instance ignores it, because the pidfile names the successor.
       if (phase !== 'starting' && phase !== 'running') return;
       sections = renew(sections, workers, log);
+      certificates.look(sections);
       const { configPath } = sections[0];
       if (digestOf(configPath) === configAtStart) return;
       log.warn('the configuration file has changed: it is read at a start only', {
@@ -253,15 +261,12 @@ async function waitForDrainLock(
 function renew(sections: Sections, workers: Workers, log: OwnedLog): Sections {
   log.reopen();
   workers.reopenLogs();
-  const { credentials, faults, lapses } = renewCredentials(sections);
-  // A single section needs no name.
-  const place = (section: string) => (sections.length > 1 ? { section } : {});
+  const { credentials, faults } = renewCredentials(sections);
   for (const { section, key, problem } of faults) {
-    const fields = { ...place(section), key, problem };
+    // A single section needs no name.
+    const place = sections.length > 1 ? { section } : {};
+    const fields = { ...place, key, problem };
     log.error('a file cannot be used: what it held before stays in use', fields);
-  }
-  for (const { section, key, problem } of lapses) {
-    log.warn('a certificate is not valid now', { ...place(section), key, problem });
   }
   workers.renew(credentials);
   const files = sections

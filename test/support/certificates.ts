@@ -6,9 +6,9 @@ import { join } from 'node:path';
 /** The paths of a certificate and its key, PEM. */
 export type PairFiles = { readonly cert: string; readonly key: string };
 
-/** When a certificate serves; a server's names as openssl writes them, `DNS:localhost,IP:127.0.0.1`. */
+/** When a certificate serves (`soon`: until ten days from now); a server's names as openssl writes them, `DNS:localhost,IP:127.0.0.1`. */
 export type Wish = {
-  readonly when?: 'now' | 'past' | 'future';
+  readonly when?: keyof typeof dates;
   readonly names?: string;
   readonly algorithm?: keyof typeof algorithms;
 };
@@ -16,9 +16,15 @@ export type Wish = {
 /** An authority and the pairs that it signs, all in its directory. */
 export type Authority = PairFiles & { readonly issue: (name: string, wish?: Wish) => PairFiles };
 
+/** As openssl writes times. */
+const inTenDays = new Date(Date.now() + 10 * 24 * 60 * 60 * 1000)
+  .toISOString()
+  .replace(/[-:T]|\.\d+/g, '');
+
 const dates = {
   now: ['20200101000000Z', '20491231235959Z'],
   past: ['20200101000000Z', '20200102000000Z'],
+  soon: ['20200101000000Z', inTenDays],
   future: ['20480101000000Z', '20491231235959Z'],
 } as const;
 

@@ -1,8 +1,7 @@
 // Credentials: the files with passwords, tokens, certificates and keys are read, checked, and read again on SIGHUP.
 
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { createSecureContext } from 'node:tls';
+import { findAuthoritiesFault, findPairFault, listCertificates } from './certificates.ts';
 import type { OptionKey } from './options.ts';
 
 /** The keys that name files with credentials. */
@@ -80,39 +79,48 @@ export function readCredentials(files: CredentialFiles): {
 }
 
 /**
- * Reads the files of all sections again. If a file is faulty, the credential that it belongs to remains as it was. `lapses`: certificates
- * that have expired or are not valid yet.
+ * Reads the files of all sections again. If a file is faulty, or brings a certificate that is not valid now, what it belongs to remains as
+ * it was.
  */
 export function renewCredentials(sections: readonly [Renewable, ...Renewable[]]): {
   readonly credentials: SectionCredentials;
   readonly faults: readonly SectionFault[];
-  readonly lapses: readonly SectionFault[];
 } {
   const faults: SectionFault[] = [];
-  const lapses: SectionFault[] = [];
   const renew = (config: Renewable): Credentials => {
     const { section } = config;
     const read = readCredentials(config.credentialFiles);
-    const { found } = read;
-    const renewed = {
+    // The daemon has one certificate for HTTPS, the first section's.
+    const found = config === sections[0] ? read.found : { ...read.found, httpsTexts: null };
+    const lapses = findNewLapses(found, config);
+    const isLapsed = (key: string) => lapses.some((lapse) => lapse.key.startsWith(key));
+    for (const fault of [...read.faults, ...lapses]) faults.push({ ...fault, section });
+    return {
       password: found.password ?? config.password,
       tokens: found.tokens ?? config.tokens,
-      tlsTexts: found.tlsTexts ?? config.tlsTexts,
-      httpsTexts: found.httpsTexts ?? config.httpsTexts,
+      tlsTexts: isLapsed('tls_') ? config.tlsTexts : (found.tlsTexts ?? config.tlsTexts),
+      httpsTexts: isLapsed('https_') ? config.httpsTexts : (found.httpsTexts ?? config.httpsTexts),
     };
-    for (const fault of read.faults) faults.push({ ...fault, section });
-    const ofDaemon = config === sections[0];
-    for (const lapse of findLapses(ofDaemon ? renewed : { ...renewed, httpsTexts: null })) {
-      lapses.push({ ...lapse, section });
-    }
-    return renewed;
   };
   const [config, ...others] = sections;
   const first = renew(config);
-  // The daemon has one set of these, the first section's.
   const { tokens, httpsTexts } = first;
   const rest = others.map((other) => ({ ...renew(other), tokens, httpsTexts }));
-  return { credentials: [first, ...rest], faults, lapses };
+  return { credentials: [first, ...rest], faults };
+}
+
+/** Certificates that are not valid now, except those in use: nothing would be kept by refusing them. */
+function findNewLapses(found: Found, current: Renewable): readonly CredentialFault[] {
+  const tlsTexts = isSame(found.tlsTexts, current.tlsTexts) ? null : found.tlsTexts;
+  const httpsTexts = isSame(found.httpsTexts, current.httpsTexts) ? null : found.httpsTexts;
+  const { section } = current;
+  return listCertificates([{ section, tlsTexts, httpsTexts }], Date.now()).flatMap(
+    ({ key, lapse }) => (lapse === null ? [] : [{ key, problem: lapse }]),
+  );
+}
+
+function isSame(one: object | null, other: object | null): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The sections with new credentials, frozen. */
@@ -236,104 +244,6 @@ function keyPairOf(
   if (fault === null) return { cert, key };
   faults.push({ key: fault.half === 'key' ? keys[1] : keys[0], problem: fault.problem });
   return null;
-}
-
-/** Certificates that are intact but expired or not valid yet. New ones may arrive while the gateway runs. */
-export function findLapses(
-  { tlsTexts, httpsTexts }: Pick<Credentials, 'tlsTexts' | 'httpsTexts'>,
-  nowMs = Date.now(),
-): readonly CredentialFault[] {
-  const looked = [
-    ['tls_ca', tlsTexts.ca, 'any'],
-    ['tls_cert', tlsTexts.cert, 'first'],
-    ['https_cert', httpsTexts?.cert ?? null, 'first'],
-  ] as const;
-  return looked.flatMap(([key, text, which]) => {
-    const problem = text === null ? null : findLapse(text, nowMs, which);
-    return problem === null ? [] : [{ key, problem }];
-  });
-}
-
-/** A fault of one half of a pair. `problem` contains neither the file's name nor any part of the key. */
-export type PairFault = { readonly half: 'certificate' | 'key'; readonly problem: string };
-
-const block = /-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----[\s\S]*?-----END \1CERTIFICATE-----/g;
-const noCertificate = 'holds no PEM certificate';
-
-/** Why a certificate (with its chain) and a key cannot be used together. Ignores dates. */
-export function findPairFault(certificates: string, key: string): PairFault | null {
-  const chain = parseCertificates(certificates);
-  const [leaf] = chain;
-  if (leaf === undefined) return { half: 'certificate', problem: noCertificate };
-  if (chain.includes(null)) return { half: 'certificate', problem: 'holds a broken certificate' };
-  const parsed = parseKey(key);
-  if (typeof parsed === 'string') return { half: 'key', problem: parsed };
-  if (leaf?.checkPrivateKey(parsed) !== true) {
-    return { half: 'certificate', problem: 'and its key do not belong together' };
-  }
-  try {
-    createSecureContext({ cert: certificates, key });
-    return null;
-  } catch (error) {
-    // OpenSSL's security level rejects it: `ee key too small`, `ca md too weak`.
-    return { half: 'certificate', problem: `is refused by TLS (${reasonOf(error)})` };
-  }
-}
-
-/** Why a text is no list of certificates to trust. Node itself accepts any text and then trusts no certificate. */
-export function findAuthoritiesFault(certificates: string): string | null {
-  const all = parseCertificates(certificates);
-  if (all.length === 0) return noCertificate;
-  return all.includes(null) ? 'holds a broken certificate' : null;
-}
-
-/**
- * Why a certificate is not valid at a time, with the date. Null: it is valid, or it is none. In a pair only the first certificate counts,
- * which is the owner's. In a list to trust, one valid certificate is enough.
- */
-export function findLapse(
-  certificates: string,
-  nowMs: number,
-  which: 'first' | 'any',
-): string | null {
-  const all = parseCertificates(certificates);
-  const lapses = (which === 'first' ? all.slice(0, 1) : all).map((one) =>
-    one === null ? null : lapseOf(one, nowMs),
-  );
-  return lapses.every((lapse) => lapse !== null) ? (lapses[0] ?? null) : null;
-}
-
-function lapseOf(certificate: X509Certificate, nowMs: number): string | null {
-  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-  if (nowMs > to) return `has expired on ${new Date(to).toISOString()}`;
-  if (nowMs < from) return `is not valid before ${new Date(from).toISOString()}`;
-  return null;
-}
-
-/** Every certificate of a text. Null: it cannot be read. */
-function parseCertificates(text: string): readonly (X509Certificate | null)[] {
-  return [...text.matchAll(block)].map(([pem]) => {
-    try {
-      return new X509Certificate(pem);
-    } catch {
-      return null;
-    }
-  });
-}
-
-function parseKey(key: string): KeyObject | string {
-  // Both forms of an encrypted key contain this word. Node's error for such a key has no code of its own.
-  if (key.includes('ENCRYPTED')) return 'is encrypted: a daemon cannot ask for the passphrase';
-  try {
-    return createPrivateKey(key);
-  } catch {
-    return 'holds no PEM private key';
-  }
-}
-
-function reasonOf(error: unknown): string {
-  const { reason, code } = error as { reason?: string; code?: string };
-  return reason ?? code ?? 'unknown reason';
 }
 
 const minBytes = 32;

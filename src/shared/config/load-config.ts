@@ -3,6 +3,7 @@ import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseServerKeys } from '../server-keys.ts';
 import { type Candidates, candidateKey, formatCandidate } from './addresses.ts';
+import { listCertificates } from './certificates.ts';
 import {
   type Config,
   composeConfig,
@@ -18,7 +19,6 @@ import {
   type CredentialFiles,
   credentialKeys,
   decodeText,
-  findLapses,
   isOpenToOthers,
   parseTokens,
   readCredentials,
@@ -48,7 +48,7 @@ export type Target = {
 export type Fault = TextFault & { readonly file: string; readonly section: string | null };
 
 /**
- * The result of reading the sections. `warnings`: an instance can start with them, but an operator has to act. `log`: where an
+ * The result of reading the sections. `warnings`: an instance can start with them, and logs them when it runs, but an operator has to act. `log`: where an
  * invalid first section wants the faults written, if it says so.
  */
 export type Loaded =
@@ -138,18 +138,15 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
   }
   const config = Object.freeze({ ...first.config, candidates: Object.freeze(candidates) });
   const sections: Sections = [config, ...others];
-  return { kind: 'ok', sections, warnings: sections.flatMap(findWarnings) };
+  return { kind: 'ok', sections, warnings: findWarnings(sections) };
 }
 
-/** Certificates that the daemon has once belong to the first section and are reported there only. */
-function findWarnings(config: Config, index: number): readonly Fault[] {
-  const { configPath: file, section } = config;
-  return findLapses(index === 0 ? config : { ...config, httpsTexts: null }).map((lapse) => ({
-    ...lapse,
-    line: null,
-    file,
-    section,
-  }));
+/** Certificates that are not valid now. */
+function findWarnings(sections: Sections): readonly Fault[] {
+  const [{ configPath: file }] = sections;
+  return listCertificates(sections, Date.now()).flatMap(({ section, key, lapse: problem }) =>
+    problem === null ? [] : [{ file, section, key, line: null, problem }],
+  );
 }
 
 /** A fault in one line: file, section, key, line, problem. */

@@ -341,6 +341,11 @@ export const supervisorMetrics = {
     help: 'Log lines of the supervisor that could not be written.',
     labels: [],
   },
+  dbhttpd_certificate_expiry_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a certificate in use expires, in seconds since 1970, by the key that names its file; of `tls_ca` the last one of the file.',
+    labels: ['key'],
+  },
   dbhttpd_primary_memories_unsaved: {
     type: 'gauge',
     help: 'Sections whose memory of the last primary cannot be written to `state_dir`. It is lost when the instance ends. The log says why.',

@@ -2,6 +2,7 @@
 import { accessSync, constants, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatListenAddress } from '../../shared/config/addresses.ts';
+import { listCertificates } from '../../shared/config/certificates.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
 import {
   type Environment,
@@ -16,6 +17,7 @@ import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';
 import { holderOf } from '../claim/claim.ts';
 import { bindListener, isTaken } from '../listener/listener.ts';
+import { findNearExpiry } from '../observe/certificate-watch.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {
@@ -66,6 +68,7 @@ async function examine(target: Target, env: Environment): Promise<Report> {
         creations: [...new Set(tables.map(describeCreation))],
         findings: [
           ...warnings.map(invalid),
+          ...findNearExpiries(sections),
           ...findUncreatable(config),
           ...unbindable,
           ...databases.findings,
@@ -80,6 +83,16 @@ async function examine(target: Target, env: Environment): Promise<Report> {
 
 function invalid({ problem, ...place }: Fault): Finding {
   return fault(exitCodes.configInvalid, { ...place, server: null }, problem);
+}
+
+function findNearExpiries(sections: Sections): readonly Finding[] {
+  const now = Date.now();
+  return listCertificates(sections, now).flatMap((certificate) => {
+    const { section, key } = certificate;
+    const config = sections.find((one) => one.section === section) ?? sections[0];
+    const problem = findNearExpiry(certificate, now);
+    return problem === null ? [] : [warning(placeOf(config, key), `${key} ${problem}`)];
+  });
 }
 
 /** A start succeeds without it, but the memory of the primary ends with the instance then. */

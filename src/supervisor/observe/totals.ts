@@ -2,6 +2,7 @@
 
 import type { MetricObject, Registry } from 'prom-client';
 import AggregatorRegistry from 'prom-client/lib/cluster.js';
+import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import { measureEventLoopLag } from '../../shared/observe/event-loop-lag.ts';
 import {
   type Definition,
@@ -32,6 +33,8 @@ export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;
   readonly logLinesLost: number;
+  /** Those in use. */
+  readonly certificates: readonly UsedCertificate[];
   /** How many sections have a memory of the last primary that does not outlive the instance. */
   readonly primariesUnsaved: number;
   /** Seconds since 1970. */
@@ -189,6 +192,10 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
     dbhttpd_workers_silent: alone(state.silent),
     dbhttpd_supervisor_log_lines_lost_total: alone(state.logLinesLost),
+    dbhttpd_certificate_expiry_timestamp_seconds: state.certificates.map((one) => ({
+      labels: { section: one.section, key: one.key },
+      value: one.expiresAtMs / 1000,
+    })),
     dbhttpd_primary_memories_unsaved: alone(state.primariesUnsaved),
     dbhttpd_supervisor_cpu_seconds_total: alone(own.cpuSeconds),
     dbhttpd_supervisor_resident_memory_bytes: alone(own.residentBytes),

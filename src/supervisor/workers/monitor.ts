@@ -1,4 +1,5 @@
 // The monitor of an instance: keeps what its workers report, and answers what they ask about it.
+import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { StatementList } from '../../shared/observe/statement-sums.ts';
 import type { RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
@@ -18,6 +19,12 @@ import type { PrimaryMemories } from '../primary/primary-memories.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import type { Slot } from './slot.ts';
 
+/** What the supervisor's own parts know at the moment of a scrape. */
+export type OwnState = {
+  readonly logLinesLost: () => number;
+  readonly certificates: () => readonly UsedCertificate[];
+};
+
 /** What one instance knows of itself. Its owner must close it. */
 export class Monitor {
   /** The answers to what workers ask. Simultaneous questions share one answer. */
@@ -31,7 +38,7 @@ export class Monitor {
   readonly #statements = new StatementTotals(Date.now());
   readonly #ownFigures = measureOwnFigures();
   readonly #primaries: PrimaryMemories;
-  readonly #logLinesLost: () => number;
+  readonly #own: OwnState;
   readonly #timers: readonly NodeJS.Timeout[];
 
   /** @param sections the first one names the instance */
@@ -40,12 +47,12 @@ export class Monitor {
     slots: () => readonly Slot[],
     commits: CommitMemory,
     primaries: PrimaryMemories,
-    logLinesLost: () => number,
+    own: OwnState,
   ) {
     this.#sections = sections;
     this.#slots = slots;
     this.#primaries = primaries;
-    this.#logLinesLost = logLinesLost;
+    this.#own = own;
     this.#totals = createTotals(sections[0].section);
     this.#timers = [
       setInterval(() => this.#noteHistory(), historyIntervalMs),
@@ -100,7 +107,8 @@ export class Monitor {
     return this.#totals.render({
       slots: this.#slots().map((slot) => slot.describe()),
       silent,
-      logLinesLost: this.#logLinesLost(),
+      logLinesLost: this.#own.logLinesLost(),
+      certificates: this.#own.certificates(),
       primariesUnsaved: this.#primaries.unsaved(),
       startedAt: performance.timeOrigin / 1000,
       own: this.#ownFigures(),

@@ -8,7 +8,7 @@ import {
   openPrimaryMemories,
   type PrimaryMemories,
 } from '../primary/primary-memories.ts';
-import { Monitor } from './monitor.ts';
+import { Monitor, type OwnState } from './monitor.ts';
 import { isHopeless, type Making, Slot } from './slot.ts';
 
 /** How the first boot ended. */
@@ -36,14 +36,14 @@ export class Workers {
   #onGone = () => {};
   #killTimer: NodeJS.Timeout | undefined;
 
-  constructor(making: Making, logLinesLost: () => number) {
+  constructor(making: Making, own: OwnState) {
     const { sections, log, commits } = making;
     this.#making = making;
     this.#primaries = openPrimaryMemories(sections, log, (section, memory) =>
       this.#forEach((slot) => slot.send({ kind: 'primary memory', section, memory })),
     );
     const slots = () => this.#slots;
-    this.#monitor = new Monitor(sections, slots, commits, this.#primaries, logLinesLost);
+    this.#monitor = new Monitor(sections, slots, commits, this.#primaries, own);
     this.#slots = Array.from({ length: sections[0].workers }, (_, number) => this.#create(number));
     const ticker = setInterval(() => this.#forEach((slot) => slot.tick()), tickMs);
     this.gone = new Promise<void>((resolve) => {

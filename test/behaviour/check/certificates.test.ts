@@ -1,9 +1,11 @@
 // A start and --check report problems with certificates and keys before clients meet them.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
+import { createAsk } from '../../support/ask.ts';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
 
@@ -66,11 +68,13 @@ for (const [settings, faults] of unusable) {
   });
 }
 
-const lapsed: readonly (readonly [what: string, settings: Settings, fault: RegExp])[] = [
-  ['expired', https(past), /\[world\] https_cert: has expired on 2020-01-02T/],
-  ['not yet valid', https(future), /\[world\] https_cert: is not valid before 2048-01-01T/],
+const lapsed: readonly (readonly [what: string, settings: Settings, problem: string])[] = [
+  ['expired', https(past), 'has expired on 2020-01-02T'],
+  ['not yet valid', https(future), 'is not valid before 2048-01-01T'],
 ];
-for (const [what, settings, fault] of lapsed) {
+for (const [what, settings, problem] of lapsed) {
+  const fault = new RegExp(`\\[world\\] https_cert: ${problem}`);
+  const line = new RegExp(` warn .* is not valid now key=https_cert problem="${problem}`);
   test(`a certificate that is ${what} is a fault for --check, and a warning for a start`, async () => {
     const daemon = create(settings);
     const checked = await daemon.run(['--check']);
@@ -78,6 +82,33 @@ for (const [what, settings, fault] of lapsed) {
     assert.match(checked.stderr, fault);
     assert.match(checked.stderr, /database unreachable/);
     assert.equal((await daemon.start()).status, 0);
-    assert.match(daemon.readLog(), new RegExp(` warn .*${fault.source}`));
+    assert.match(daemon.readLog(), line);
   });
 }
+
+test('a certificate that expires within 14 days is a warning for --check and a start, and a metric has its time', async () => {
+  const soon = authority.issue('soon', { when: 'soon' });
+  const expiry = Date.parse(new X509Certificate(readFileSync(soon.cert)).validTo);
+  const date = new Date(expiry).toISOString();
+  const daemon = create({
+    ...https(good),
+    ...{ tls: 'verify', tls_ca: authority.cert, tls_cert: soon.cert, tls_key: soon.key },
+  });
+  const checked = await daemon.run(['--check']);
+  const problem = `expires on ${date}, in less than 10 days`;
+  assert.match(checked.stdout, new RegExp(`^warning: tls_cert ${problem}$`, 'm'));
+  assert.doesNotMatch(checked.stdout + checked.stderr, /https_cert expires/);
+  assert.equal(checked.status, 69);
+  assert.equal((await daemon.start()).status, 0);
+  const line = ` warn .* a certificate expires soon key=tls_cert problem="${problem}"`;
+  assert.match(daemon.readLog(), new RegExp(line));
+  assert.doesNotMatch(daemon.readLog(), /soon key=https_cert/);
+  const { text } = await createAsk(`https://${daemon.address()}`).get('/metrics');
+  const timeOf = (key: string) =>
+    Number(
+      new RegExp(`^dbhttpd_certificate_expiry_.*key="${key}"\\} (\\S+)$`, 'm').exec(text)?.[1],
+    );
+  assert.equal(timeOf('tls_cert') * 1000, expiry);
+  assert.equal(timeOf('https_cert') * 1000, Date.parse('2049-12-31T23:59:59Z'));
+  assert.ok(timeOf('tls_ca') > Date.now() / 1000);
+});

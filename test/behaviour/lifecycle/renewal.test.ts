@@ -138,6 +138,39 @@ test('a certificate on disk is shown after SIGHUP, by all workers, and not befor
   assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
 });
 
+test('SIGHUP takes no certificate that is not valid now, and says why; with other dates it is taken', async (t) => {
+  const authority = createAuthority(directory, 'dated');
+  const pair = { cert: join(directory, 'dated-used.pem'), key: join(directory, 'dated-used.key') };
+  const install = ({ cert, key }: PairFiles) => {
+    copyFileSync(cert, pair.cert);
+    copyFileSync(key, pair.key);
+  };
+  const good = authority.issue('dated-good');
+  install(good);
+  const daemon = await start(t, { https_cert: pair.cert, https_key: pair.key });
+  for (const [when, problem] of [
+    ['past', 'has expired on 2020-01-02T00:00:00.000Z'],
+    ['future', 'is not valid before 2048-01-01T00:00:00.000Z'],
+  ] as const) {
+    install(authority.issue(`dated-${when}`, { when }));
+    await renew(daemon);
+    const line = new RegExp(`error .*stays in use key=https_cert problem="${problem}"`);
+    assert.match(daemon.readLog(), line);
+    assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(good)]);
+  }
+  await replaceWorker(daemon);
+  assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(good)]);
+
+  const soon = authority.issue('dated-soon', { when: 'soon' });
+  install(soon);
+  await renew(daemon);
+  await eventually('all show the new one', async () => {
+    assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(soon)]);
+    return true;
+  });
+  assert.match(daemon.readLog(), /warn .*expires soon key=https_cert problem="expires on 20/);
+});
+
 /** The statuses of a question with this token, by each of two workers: 404 where the token is taken, else 401. */
 async function askBoth(both: readonly WorkerConnection[], token: string, path = '/nothing') {
   return [...new Set(await Promise.all(both.map((one) => askOne(one, token, path))))];

@@ -1,6 +1,6 @@
 // Several sections of one file: some list more servers, some are served beside the first; every fault names its own.
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -9,6 +9,7 @@ import type { Sections } from '../../../../src/shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../../../../src/shared/config/credentials.ts';
 import { describeConfig } from '../../../../src/shared/config/describe.ts';
 import { formatFault, loadConfig } from '../../../../src/shared/config/load-config.ts';
+import { createAuthority, type PairFiles } from '../../../support/certificates.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-sections-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -175,4 +176,33 @@ test('passwords of all sections are read again, tokens once for all, and a fault
     renewed.map((config) => config.tokens),
     [['t2'], ['t2']],
   );
+});
+
+test('a certificate towards MySQL that is not valid now replaces none, and one in use is no fault', () => {
+  const authority = createAuthority(directory, 'renewed');
+  const good = authority.issue('renewed-good');
+  const past = authority.issue('renewed-past', { when: 'past' });
+  const used = {
+    cert: join(directory, 'renewed-used.pem'),
+    key: join(directory, 'renewed-used.key'),
+  };
+  const install = ({ cert, key }: PairFiles) => {
+    copyFileSync(cert, used.cert);
+    copyFileSync(key, used.key);
+  };
+  const text = `${first}tls = verify\ntls_ca = ${authority.cert}\ntls_cert = ${used.cert}\ntls_key = ${used.key}\n`;
+  const renew = (sections: Sections) => {
+    const { credentials, faults } = renewCredentials(sections);
+    const [{ tlsTexts }] = withCredentials(sections, credentials);
+    return { cert: tlsTexts.cert, faults };
+  };
+  const read = ({ cert }: PairFiles) => readFileSync(cert, 'utf8');
+  install(good);
+  const withGood = valid(text, 'a');
+  install(past);
+  const refused = renew(withGood);
+  assert.equal(refused.cert, read(good));
+  const problem = 'has expired on 2020-01-02T00:00:00.000Z';
+  assert.deepEqual(refused.faults, [{ section: 'a', key: 'tls_cert', problem }]);
+  assert.deepEqual(renew(valid(text, 'a')), { cert: read(past), faults: [] });
 });

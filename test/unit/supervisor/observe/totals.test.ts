@@ -30,6 +30,7 @@ const state = {
   ],
   silent: 0,
   logLinesLost: 0,
+  certificates: [],
   primariesUnsaved: 0,
   startedAt: 1,
   own: {

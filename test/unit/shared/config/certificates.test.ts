@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import {
   findAuthoritiesFault,
+  findExpiry,
   findLapse,
   findPairFault,
-} from '../../../../src/shared/config/credentials.ts';
+  listCertificates,
+} from '../../../../src/shared/config/certificates.ts';
 import { createAuthority, type PairFiles } from '../../../support/certificates.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-certificates-'));
@@ -70,4 +72,30 @@ test("a certificate's dates count: the first one's of a pair, any of those to tr
   assert.equal(findLapse(past.cert + good.cert, now, 'any'), null);
   assert.notEqual(findLapse(past.cert + future.cert, now, 'any'), null);
   assert.equal(findLapse('garbage', now, 'any'), null);
+});
+
+test('expires with the first one of a pair, or with the last one of those to trust', () => {
+  const [early, late] = [Date.parse('2020-01-02'), Date.parse('2049-12-31T23:59:59Z')];
+  assert.equal(findExpiry(past.cert + good.cert, 'first'), early);
+  assert.equal(findExpiry(past.cert + good.cert, 'any'), late);
+  assert.equal(findExpiry(broken + past.cert, 'any'), early);
+  for (const none of ['', 'garbage', broken]) assert.equal(findExpiry(none, 'any'), null);
+});
+
+test('lists what each section uses by its key, and the certificate for HTTPS once', () => {
+  const httpsTexts = { cert: past.cert };
+  const used = listCertificates(
+    [
+      { section: 'a', tlsTexts: { ca: null, cert: null }, httpsTexts },
+      { section: 'b', tlsTexts: { ca: good.cert, cert: future.cert }, httpsTexts },
+      { section: 'c', tlsTexts: null, httpsTexts: null },
+    ],
+    Date.parse('2030-01-01'),
+  );
+  const shown = used.map(({ section, key, lapse }) => `${section} ${key} ${lapse?.slice(0, 11)}`);
+  assert.deepEqual(shown, [
+    'a https_cert has expired',
+    'b tls_ca undefined',
+    'b tls_cert is not vali',
+  ]);
 });
