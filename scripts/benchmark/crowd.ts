@@ -25,7 +25,7 @@ const openingAtATime = 200;
 /** A client address has some 28,000 ports towards one server, and closed connections keep theirs for a minute. */
 const clientAddresses = 4;
 /** All turns end by then, whatever the server does. */
-const mostTurnsMs = 60_000;
+const maxTurnsMs = 60_000;
 /** Descriptors that this process needs for other purposes. */
 const ownDescriptors = 500;
 
@@ -93,7 +93,7 @@ async function takeTurns(
   };
   const impatience = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
-  }, mostTurnsMs);
+  }, maxTurnsMs);
   await Promise.all(Array.from({ length: lanes }, (_, lane) => run(lane)));
   clearTimeout(impatience);
   const seconds = (performance.now() - begun) / 1e3;

@@ -84,11 +84,11 @@ export function download(port: number, request: string): Promise<Download> {
   });
 }
 
-/** Runs `readers` downloads of the same reply at once, `times` in a row. A reply that is cut or smaller than `leastBytes` is an error. */
+/** Runs `readers` downloads of the same reply at once, `times` in a row. A reply that is cut or smaller than `minBytes` is an error. */
 export async function runDownloads(
   port: number,
   request: string,
-  wish: { readonly readers: number; readonly times: number; readonly leastBytes: number },
+  wish: { readonly readers: number; readonly times: number; readonly minBytes: number },
 ): Promise<Outcome> {
   const begun = performance.now();
   const replies: Download[] = [];
@@ -104,7 +104,7 @@ export async function runDownloads(
     seconds,
     p50Ms: percentile(totals, 0.5),
     p99Ms: percentile(totals, 0.99),
-    errors: replies.filter(({ whole, bodyBytes }) => !whole || bodyBytes < wish.leastBytes).length,
+    errors: replies.filter(({ whole, bodyBytes }) => !whole || bodyBytes < wish.minBytes).length,
     firstByteMs: percentile(firsts, 0.5),
     bytes: replies.reduce((sum, { headBytes, bodyBytes }) => sum + headBytes + bodyBytes, 0),
   };

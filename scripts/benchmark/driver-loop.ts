@@ -7,7 +7,7 @@ import mysql from 'mysql2/promise';
 const atOnce = 32;
 /** After this many queries, the code is compiled for good, here and in the gateway. */
 const warmQueries = 20_000;
-const mostWarmMs = 15_000;
+const maxWarmMs = 15_000;
 const countedMs = 2000;
 const items = 100_000;
 const statement = 'select id, number, name, price, made from item where id = ?';
@@ -52,7 +52,7 @@ async function load(ask: Ask, ms: number, enough = Number.POSITIVE_INFINITY) {
 
 const [, , kind = '', ...where] = process.argv;
 const ask = kind === 'driver' ? askByDriver(where[0] ?? '') : askDirectly(where);
-const warm = await load(ask, mostWarmMs, warmQueries);
+const warm = await load(ask, maxWarmMs, warmQueries);
 const begun = { at: performance.now(), cpu: process.cpuUsage() };
 const { queries, errors } = await load(ask, countedMs);
 const { user, system } = process.cpuUsage(begun.cpu);

@@ -14,7 +14,7 @@ const wantedConnections = 10_000;
 /** Two readings closer than this are the same. */
 const steadyBytes = 256 * 1024;
 const pauseMs = 250;
-const mostPauses = 12;
+const maxPauses = 12;
 
 /**
  * Memory of one connection in KiB. Measures how much all processes of a fresh gateway grow, from after some load without connections to
@@ -63,7 +63,7 @@ function composePointQuery(server: Parameters<typeof composeRequest>[1]) {
 // Memory goes on changing for a moment after the last reply: closed connections, buffers, a late collection.
 async function settle(pid: number, signal: AbortSignal): Promise<number> {
   let last = readSharedOutBytes(pid);
-  for (let pause = 0; pause < mostPauses; pause += 1) {
+  for (let pause = 0; pause < maxPauses; pause += 1) {
     await sleep(pauseMs, undefined, { signal });
     const now = readSharedOutBytes(pid);
     if (Math.abs(now - last) < steadyBytes) return now;

@@ -94,7 +94,7 @@ function run(arena: Arena, cell: Cell, peer: Peer, seconds: number): Promise<Out
   return runDownloads(server.port, fillIn(request, 1), {
     readers: connections,
     times,
-    leastBytes: replyBytes * 0.9,
+    minBytes: replyBytes * 0.9,
   });
 }
 

@@ -82,7 +82,7 @@ export function rotate<Item>(list: readonly Item[], turns: number): Item[] {
 
 /** After this many requests, the code is compiled for good: figures no longer rise by then. */
 const warmRequests = 20_000;
-const mostWarmSeconds = 4;
+const maxWarmSeconds = 4;
 
 // Compiled code and open connections, before the first sample that counts: by requests, since on a busy machine, or
 // with a slow peer, a second holds few. Two readers of a large result reach both workers.
@@ -91,7 +91,7 @@ async function warmUp(arena: Arena, cell: Cell, peer: Peer): Promise<void> {
   const isLarge = cell.workload.name === 'bulk';
   const load = { connections: isLarge ? 2 : 32, close: cell.load.close };
   let requests = 0;
-  for (let second = 0; second < mostWarmSeconds && requests < warmRequests; second += 1) {
+  for (let second = 0; second < maxWarmSeconds && requests < warmRequests; second += 1) {
     requests += (await measure(arena, { ...cell, load }, peer, 1)).requests;
     if (isLarge) return;
   }

@@ -62,8 +62,8 @@ function parseOrder(argv: readonly string[]): Order | null {
 
 async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
   say(`seed ${plan.seed}`);
-  const mostMs = minutes * minuteMs;
-  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs });
+  const maxMs = minutes * minuteMs;
+  const { without, withTokens } = await makeConsistencyHistories({ ...plan, maxMs });
   say(describeHistory('without tokens', without));
   say(describeHistory('with tokens', withTokens));
   const findings = new Findings(Object.values(promises));

@@ -20,10 +20,10 @@ const sources = fileURLToPath(new URL('../../../test', import.meta.url));
 const compiled = fileURLToPath(new URL('../../test', import.meta.url));
 /** A file that imports this takes its random inputs from DBHTTPD_TEST_SEED. */
 const sign = 'support/property.ts';
-const mostSeed = 999_999_999;
+const maxSeed = 999_999_999;
 /** A random test tries this many times as many cases as in the suite, unless the environment says another number. */
 const effort = '5';
-const mostFileMs = 10 * 60_000;
+const maxFileMs = 10 * 60_000;
 
 /** Runs the tests, round after round; resolves to the verdict. */
 export async function runExplore(
@@ -64,7 +64,7 @@ function findRandomTests(): string[] {
 }
 
 function drawSeed(): number {
-  return 1 + Math.floor(Math.random() * mostSeed);
+  return 1 + Math.floor(Math.random() * maxSeed);
 }
 
 /** Resolves to what the file printed; null if all its tests pass. */
@@ -76,7 +76,7 @@ function runFile(file: string, seed: number): Promise<string | null> {
   };
   const args = ['--test', '--test-reporter=spec', join(compiled, `${file}.test.js`)];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const timer = setTimeout(() => child.kill('SIGKILL'), mostFileMs);
+  const timer = setTimeout(() => child.kill('SIGKILL'), maxFileMs);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {

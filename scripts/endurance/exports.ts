@@ -18,7 +18,7 @@ const promises = {
   whole: 'an export has every row, each as the database holds it',
   flat: `the gateway grows by ${flatMb} MB at most, however long an export is`,
   cut: 'what is cut is never taken for whole, and what came of it is right',
-  told: 'a lost database is reported: in lines by the last line, in CSV by a reset',
+  reported: 'a lost database is reported: in lines by the last line, in CSV by a reset',
   logged: 'a reply that is cut for want of the database is not complete in the access log',
   ended: 'a statement ends with the client that asked for it',
   left: 'nothing is left after the stop',
@@ -119,8 +119,8 @@ async function cutBy(run: Run, strike: Strike, round: number): Promise<void> {
       run.findings.breach(promises.cut, example);
     }
     if (strike !== 'connection' && strike !== 'server') continue;
-    const isTold = ['whole', way.type === ndjson ? 'error' : 'cut'].includes(ending.end.kind);
-    if (!isTold) run.findings.breach(promises.told, example);
+    const isReported = ['whole', way.type === ndjson ? 'error' : 'cut'].includes(ending.end.kind);
+    if (!isReported) run.findings.breach(promises.reported, example);
     if (ending.end.kind === 'cut') {
       const line = await findLine(run.gateway, requestIds[index] as string);
       if (line.complete) run.findings.breach(promises.logged, `${example} ${JSON.stringify(line)}`);

@@ -13,7 +13,7 @@ export type Planned = { readonly atMs: number; readonly kind: FaultKind };
 
 const longestRoundMs = 75_000;
 /** The supervisor replaces a stopped worker after ten seconds, so a shorter round stops none. */
-const leastForStopMs = 40_000;
+const minForStopMs = 40_000;
 
 /**
  * Each quarter of the run has the same faults at the same places, in one or more rounds, so that quarters can be
@@ -26,7 +26,7 @@ export function planFaults(runMs: number): readonly Planned[] {
   const roundMs = quarterMs / rounds;
   return Array.from({ length: 4 * rounds }, (_, round): Planned[] => {
     const at = (share: number) => (round + share) * roundMs;
-    const stop: Planned[] = roundMs < leastForStopMs ? [] : [{ atMs: at(0.6), kind: 'stop' }];
+    const stop: Planned[] = roundMs < minForStopMs ? [] : [{ atMs: at(0.6), kind: 'stop' }];
     return [
       { atMs: at(0.1), kind: 'kill' },
       { atMs: at(0.25), kind: 'reopen' },

@@ -1,6 +1,6 @@
 // Judges the end of a request, given the faults during it. Pure.
 import type { Document } from '../../test/support/db-results.ts';
-import { type Told, toldBy } from '../../test/support/histories/history.ts';
+import { type Reported, reportedBy } from '../../test/support/histories/history.ts';
 import type { Ending } from './client.ts';
 import type { Question } from './questions.ts';
 
@@ -18,7 +18,7 @@ export const requestPromises = {
 /** How the request is counted, what the client learned about a write, and the broken promise, if any. */
 export type Judgement = {
   readonly outcome: string;
-  readonly told: Told;
+  readonly reported: Reported;
   readonly breach: { readonly promise: string; readonly example: string } | null;
 };
 
@@ -60,11 +60,11 @@ function judgeReply(question: Question, status: number, text: string, excuses: E
   }
   const outcome =
     status === 200 ? `error ${MYSQL_ERRNO} by a fault` : `${status} ${OUTCOME} by a fault`;
-  return good(outcome, question.writes === 'row' ? told(status, text, document) : 'unknown');
+  return good(outcome, question.writes === 'row' ? reported(status, text, document) : 'unknown');
 }
 
-function told(status: number, text: string, document: Document): Told {
-  return toldBy({ status, text, json: <Shape>() => document as Shape });
+function reported(status: number, text: string, document: Document): Reported {
+  return reportedBy({ status, text, json: <Shape>() => document as Shape });
 }
 
 function parse(text: string): Document | null {
@@ -76,10 +76,10 @@ function parse(text: string): Document | null {
   }
 }
 
-function good(outcome: string, toldWhat: Told): Judgement {
-  return { outcome, told: toldWhat, breach: null };
+function good(outcome: string, reportedWhat: Reported): Judgement {
+  return { outcome, reported: reportedWhat, breach: null };
 }
 
-function bad(outcome: string, toldWhat: Told, promise: string, example: string): Judgement {
-  return { outcome, told: toldWhat, breach: { promise, example } };
+function bad(outcome: string, reportedWhat: Reported, promise: string, example: string): Judgement {
+  return { outcome, reported: reportedWhat, breach: { promise, example } };
 }

@@ -9,7 +9,7 @@ const batchesPerKill = 200;
 const batchesPerCut = 250;
 const batchesPerDrop = 500;
 /** A run that takes longer fails, and prints the state of each client. */
-const mostMsPerBatch = 90;
+const maxMsPerBatch = 90;
 const aroundMs = 4 * 60_000;
 
 /** Runs this many batches. Resolves to the verdicts. The seed decides the requests, and how often each fault happens. */
@@ -27,7 +27,7 @@ export async function runKeys(
     clients,
     strikes,
     drops,
-    mostMs: batches * mostMsPerBatch + aroundMs,
+    maxMs: batches * maxMsPerBatch + aroundMs,
   };
   const { breaches, counts, durationMs } = await makeKeyedHistory(plan, say);
   say(`in all, within ${Math.round(durationMs / 1000)} s:`);

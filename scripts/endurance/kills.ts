@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import { contradictions, type Told } from '../../test/support/histories/history.ts';
+import { contradictions, type Reported } from '../../test/support/histories/history.ts';
 import { clientPortsOf } from '../../test/support/kernel-sockets.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
@@ -16,7 +16,7 @@ import { countWritten, openDatabase, stopAndLook } from './world.ts';
 const promises = {
   ...requestPromises,
   own: 'only connections of the killed worker are cut',
-  told: 'the table agrees with what the reply to each write said',
+  reported: 'the table agrees with what the reply to each write said',
   respawn: 'a killed worker is replaced within 1 s',
   service: 'there is a good answer in every second',
   counters: 'counters never go backwards',
@@ -34,7 +34,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
   const database = await openDatabase();
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 4 } });
   const findings = new Findings(Object.values(promises));
-  const history = new Map<number, Told>();
+  const history = new Map<number, Reported>();
   const struck = new Set<number>();
   const endsAt = performance.now() + seconds * 1_000;
   let lastId = 0;
@@ -50,10 +50,13 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
       const ending = await client.ask(question.request);
       const worker = struck.has(client.localPort);
       if (ending.kind === 'cut' && !worker) findings.breach(promises.own, ending.detail);
-      const { outcome, told, breach } = judgeEnding(question, ending, { worker, database: false });
+      const { outcome, reported, breach } = judgeEnding(question, ending, {
+        worker,
+        database: false,
+      });
       findings.count(outcome);
       if (breach !== null) findings.breach(breach.promise, breach.example);
-      if (question.writes === 'row') history.set(id, told);
+      if (question.writes === 'row') history.set(id, reported);
       if (ending.kind === 'reply') {
         longestGapMs = Math.max(longestGapMs, performance.now() - lastGoodAt);
         lastGoodAt = performance.now();
@@ -92,7 +95,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
   if (longestGapMs > boundMs) findings.breach(promises.service, `${Math.round(longestGapMs)} ms`);
   for (const what of await stopAndLook(gateway, database)) findings.breach(promises.left, what);
   for (const what of contradictions(history, await countWritten(database))) {
-    findings.breach(promises.told, what);
+    findings.breach(promises.reported, what);
   }
   await gateway.stop();
   await database.stop();

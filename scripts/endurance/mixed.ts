@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../test/support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import { contradictions, type Told } from '../../test/support/histories/history.ts';
+import { contradictions, type Reported } from '../../test/support/histories/history.ts';
 import { isAlive } from '../../test/support/processes.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 import { type Desk, runCrowd } from './crowd.ts';
@@ -18,7 +18,7 @@ import { countWritten, openDatabase, stopAndLook } from './world.ts';
 
 const promises = {
   ...requestPromises,
-  told: 'the table agrees with what the reply to each write said',
+  reported: 'the table agrees with what the reply to each write said',
   counters: 'counters never go backwards',
   scrape: '/metrics always answers',
   others: 'no worker ends but the one that is struck, and that is replaced in time',
@@ -33,7 +33,7 @@ export async function runMixed(minutes: number, say: (line: string) => void): Pr
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 8 } });
   const findings = new Findings(Object.values(promises));
   const faults = new FaultLog();
-  const history = new Map<number, Told>();
+  const history = new Map<number, Reported>();
   const runMs = minutes * 60_000;
   if (minutes >= 1) await warmUp(gateway, say);
   const startedAt = performance.now();
@@ -49,10 +49,10 @@ export async function runMixed(minutes: number, say: (line: string) => void): Pr
     isOver: () => performance.now() > endsAt,
     note: (id, question, ending, fromMs) => {
       const excuses = faults.excusesFor(fromMs, performance.now());
-      const { outcome, told, breach } = judgeEnding(question, ending, excuses);
+      const { outcome, reported, breach } = judgeEnding(question, ending, excuses);
       findings.count(outcome);
       if (breach !== null) findings.breach(breach.promise, breach.example);
-      if (question.writes === 'row') history.set(id, told);
+      if (question.writes === 'row') history.set(id, reported);
     },
   };
   const [veteran = 0] = gateway.workers();
@@ -76,7 +76,7 @@ export async function runMixed(minutes: number, say: (line: string) => void): Pr
   if (!isAlive(veteran)) findings.breach(promises.others, 'the worker that was never struck');
   for (const what of await stopAndLook(gateway, database)) findings.breach(promises.left, what);
   for (const what of contradictions(history, await countWritten(database))) {
-    findings.breach(promises.told, what);
+    findings.breach(promises.reported, what);
   }
   await gateway.stop();
   await database.stop();

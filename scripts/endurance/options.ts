@@ -67,11 +67,11 @@ function readNumber(
 
 type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string };
 
-const mostBatches = 100_000;
-const mostSeconds = 3_600;
-const mostSeed = 999_999;
-const mostExploreSeed = 999_999_999;
-const mostExploreMinutes = 10_000;
+const maxBatches = 100_000;
+const maxSeconds = 3_600;
+const maxSeed = 999_999;
+const maxExploreSeed = 999_999_999;
+const maxExploreMinutes = 10_000;
 
 function readOrder(
   mode: string,
@@ -83,7 +83,7 @@ function readOrder(
     case 'restarts':
       return { mode, cycles: Math.ceil(readNumber('cycles', cycles, 100)) };
     case 'kills':
-      return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60, mostSeconds)) };
+      return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60, maxSeconds)) };
     case 'exports':
       return {
         mode,
@@ -95,20 +95,20 @@ function readOrder(
     case 'keys':
       return {
         mode,
-        batches: Math.ceil(readNumber('batches', batches, 10_000, mostBatches)),
-        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
+        batches: Math.ceil(readNumber('batches', batches, 10_000, maxBatches)),
+        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % maxSeed), maxSeed)),
       };
     case 'partitions':
       return {
         mode,
         minutes: readNumber('minutes', minutes, 20),
-        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
+        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % maxSeed), maxSeed)),
       };
     case 'explore':
       return {
         mode,
-        minutes: readNumber('minutes', minutes, 30, mostExploreMinutes),
-        seed: seed === undefined ? null : Math.ceil(readNumber('seed', seed, 1, mostExploreSeed)),
+        minutes: readNumber('minutes', minutes, 30, maxExploreMinutes),
+        seed: seed === undefined ? null : Math.ceil(readNumber('seed', seed, 1, maxExploreSeed)),
         only: only ?? '',
       };
     default:

@@ -1,16 +1,16 @@
 // Compares the replies during partitions and failovers with the rows of three servers, and finds every contradiction. Pure.
 import type { Write } from '../../test/support/histories/failover-writes.ts';
 import type { Breach } from '../../test/support/histories/judging.ts';
-import { describe, isSuccess, type Told } from '../../test/support/histories/told.ts';
+import { describe, isSuccess, type Reported } from '../../test/support/histories/reported.ts';
 
 /** The promises that a gateway keeps while links are cut, servers change their roles, and workers are killed. */
 export const partitionPromises = {
   kept: 'a write that was acknowledged is on the primary at the end',
-  once: 'no write is there twice',
-  whole: 'a key and its row are there together, or neither',
+  once: 'no write is applied twice',
+  whole: 'a key and its row exist together, or neither does',
   honest: 'a write that was reported as not executed or rolled back is on no server',
   alone: 'only the primary of that moment was written to',
-  told: 'a client that repeats with a key gets a final reply',
+  reported: 'a client that repeats with a key gets a final reply',
   known: 'every reply is in the contract',
   quiet: 'nothing fails while all links and servers are as they should be',
   served: 'writes succeed between strikes',
@@ -88,29 +88,29 @@ type There = {
 };
 
 function judgeWrite(write: Write, { count, kept, isStray, isErrant }: There): Breach[] {
-  const { way, told } = write;
-  const isTold = told.some(isSuccess);
+  const { way, reported } = write;
+  const isReported = reported.some(isSuccess);
   const isKeyed = way === 'batch with key';
-  const isDenied = told.every(isDenial);
+  const isDenied = reported.every(isDenial);
   const wrong = (isWrong: boolean, promise: keyof typeof partitionPromises, what: string) =>
     isWrong ? [breachOf(promise, explain(write, what))] : [];
   return [
-    ...wrong(isTold && count === 0, 'kept', 'is not there'),
+    ...wrong(isReported && count === 0, 'kept', 'is not there'),
     ...wrong(count > 1, 'once', `${count} rows`),
     ...wrong(count > 0 && isErrant, 'once', 'is on two servers'),
     ...wrong(isKeyed && kept !== count, 'whole', `${count} rows, ${kept} keys`),
     ...wrong(isDenied && (count > 0 || isStray), 'honest', isStray ? 'is a stray' : 'is there'),
-    ...wrong(isKeyed && !isTold, 'told', 'no success'),
-    ...wrong(!told.every(isKnown), 'known', 'ends with no known outcome'),
+    ...wrong(isKeyed && !isReported, 'reported', 'no success'),
+    ...wrong(!reported.every(isKnown), 'known', 'ends with no known outcome'),
   ];
 }
 
 function judgeQuiet(write: Write, quiets: readonly Quiet[]): Breach[] {
-  const isIn = ({ fromMs, toMs }: Told) =>
+  const isIn = ({ fromMs, toMs }: Reported) =>
     quiets.some((quiet) => fromMs >= quiet.fromMs && toMs <= quiet.toMs);
-  return write.told
-    .filter((told) => !isSuccess(told) && isIn(told))
-    .map((told) => breachOf('quiet', explain(write, describe(told))));
+  return write.reported
+    .filter((reported) => !isSuccess(reported) && isIn(reported))
+    .map((reported) => breachOf('quiet', explain(write, describe(reported))));
 }
 
 /** An insert of one row: an error of the server's leaves nothing. */
@@ -121,14 +121,14 @@ const nothingStands: ReadonlySet<string | null> = new Set([
   null,
 ]);
 
-function isDenial(told: Told): boolean {
-  return told.kind === 'reply' && !isSuccess(told) && nothingStands.has(told.outcome);
+function isDenial(reported: Reported): boolean {
+  return reported.kind === 'reply' && !isSuccess(reported) && nothingStands.has(reported.outcome);
 }
 
 /** Connections end without a reply when a worker is killed. */
-function isKnown(told: Told): boolean {
-  if (told.kind !== 'reply') return told.kind === 'cut';
-  return isSuccess(told) || isDenial(told) || told.outcome === 'unknown';
+function isKnown(reported: Reported): boolean {
+  if (reported.kind !== 'reply') return reported.kind === 'cut';
+  return isSuccess(reported) || isDenial(reported) || reported.outcome === 'unknown';
 }
 
 function countIds(ids: readonly number[]): ReadonlyMap<number, number> {
@@ -137,9 +137,9 @@ function countIds(ids: readonly number[]): ReadonlyMap<number, number> {
   return counts;
 }
 
-function explain({ id, way, told }: Write, what: string): string {
-  const last = told.slice(-3).map(describe).join(', ');
-  return `${id} (${way}): ${what}; ${told.length} requests, the last replies ${last}`;
+function explain({ id, way, reported }: Write, what: string): string {
+  const last = reported.slice(-3).map(describe).join(', ');
+  return `${id} (${way}): ${what}; ${reported.length} requests, the last replies ${last}`;
 }
 
 function breachOf(promise: keyof typeof partitionPromises, example: string): Breach {

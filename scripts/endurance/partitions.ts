@@ -10,8 +10,8 @@ import {
   writeRow,
 } from '../../test/support/histories/failover-writes.ts';
 import { countAll } from '../../test/support/histories/failover-writing.ts';
+import { isSuccess } from '../../test/support/histories/reported.ts';
 import { fetchKeptReplies, waitUntilIdle } from '../../test/support/histories/server-look.ts';
-import { isSuccess } from '../../test/support/histories/told.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 import { judgePartitions, partitionPromises, type Quiet } from './partition-judge.ts';
 import { cutLinks, drawStrike, killWorkers, strike } from './partition-operator.ts';
@@ -34,8 +34,8 @@ export async function runPartitions(
   { minutes, seed }: { readonly minutes: number; readonly seed: number },
   say: (line: string) => void,
 ): Promise<Verdict[]> {
-  const mostMs = minutes * 60_000 + aroundMs;
-  return makeHistory({ name: 'partitions', seed, mostMs, say }, async (crew) => {
+  const maxMs = minutes * 60_000 + aroundMs;
+  return makeHistory({ name: 'partitions', seed, maxMs, say }, async (crew) => {
     const world = await crew.start('servers and a gateway', openPartitionWorld());
     return new Run(world, crew).make(performance.now() + minutes * 60_000);
   });
@@ -142,7 +142,9 @@ class Run {
     note('writes in peace');
     const fromMs = performance.now();
     const served = () =>
-      this.#writes.filter(({ told }) => told.some((one) => isSuccess(one) && one.fromMs >= fromMs));
+      this.#writes.filter(({ reported }) =>
+        reported.some((one) => isSuccess(one) && one.fromMs >= fromMs),
+      );
     await pause(quietMs);
     try {
       await eventually('writes succeed', () => served().length >= quietWrites);

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createDaemon, type Daemon } from '../../test/support/daemon.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { contradictions, type Told } from '../../test/support/histories/history.ts';
+import { contradictions, type Reported } from '../../test/support/histories/history.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
 import { freePort } from '../support/private-server.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
@@ -23,7 +23,7 @@ const promises = {
   value: requestPromises.value,
   document: requestPromises.document,
   status: requestPromises.status,
-  told: 'the table agrees with what the reply to each write said',
+  reported: 'the table agrees with what the reply to each write said',
   left: 'nothing is left after the stop',
 } as const;
 
@@ -45,7 +45,7 @@ export async function runRestarts(cycles: number, say: (line: string) => void): 
   const listen = `127.0.0.1:${port}`;
   const daemon = createDaemon({ ...account, listen, workers: '2', access_log: 'json' });
   const findings = new Findings(Object.values(promises));
-  const history = new Map<number, Told>();
+  const history = new Map<number, Reported>();
   const unanswered = new Set<number>();
   let lastId = 0;
   let isOver = false;
@@ -69,12 +69,12 @@ export async function runRestarts(cycles: number, say: (line: string) => void): 
         if (ending.received > 0) findings.breach(promises.read, ending.detail);
       } else {
         // A stopping gateway may answer 503 `stopping`, which is an answer.
-        const { outcome, told, breach } = judgeEnding(question, ending, {
+        const { outcome, reported, breach } = judgeEnding(question, ending, {
           worker: false,
           database: ending.status === 503,
         });
         findings.count(outcome);
-        if (question.writes === 'row') history.set(id, told);
+        if (question.writes === 'row') history.set(id, reported);
         if (breach !== null) findings.breach(breach.promise, breach.example);
       }
       await pause(restMs);
@@ -101,7 +101,7 @@ export async function runRestarts(cycles: number, say: (line: string) => void): 
   const running = { pid: daemon.pid(), workers: daemon.workers, pidfile: daemon.pidfile };
   for (const what of await stopAndLook(running, database)) findings.breach(promises.left, what);
   const written = await countWritten(database);
-  for (const what of contradictions(history, written)) findings.breach(promises.told, what);
+  for (const what of contradictions(history, written)) findings.breach(promises.reported, what);
   const begun = requestIdsIn(daemon.log.replace(/\.log$/, '.access.log'));
   say(`in all: ${findings.counts()}; ${begun.size} requests in the access log`);
   for (const id of unanswered) {
@@ -119,7 +119,7 @@ async function restartOver(
   port: number,
   id: number,
   findings: Findings,
-): Promise<Told> {
+): Promise<Reported> {
   const connection = await open(port);
   if ('kind' in connection) throw new Error(`cannot connect: ${connection.detail}`);
   const question = insert(id);
@@ -141,13 +141,13 @@ async function restartOver(
   const ending = await readEnding(connection);
   connection.close();
   const excuses = { worker: false, database: false };
-  const { told, breach } = judgeEnding(question, ending, excuses);
+  const { reported, breach } = judgeEnding(question, ending, excuses);
   if (breach !== null) findings.breach(promises.half, breach.example);
   const { status } = await started;
   if (status !== 0 || daemon.findPid() === before) {
     findings.breach(promises.start, `exit ${status}, pid ${before}, then ${daemon.findPid()}`);
   }
-  return told;
+  return reported;
 }
 
 function nameOf(id: number): string {

@@ -90,11 +90,9 @@ export async function runSlow(say: (line: string) => void): Promise<Verdict[]> {
   };
   const lanes = Array.from({ length: others }, lane);
   for (const one of attacks) {
-    const { mostHeld, seconds } = await attack(one, gateway);
-    say(
-      `${one.name}: ${mostHeld} held, let go after ${seconds.toFixed(1)} s; ${findings.counts()}`,
-    );
-    if (mostHeld < one.connections) findings.breach(promises.reached, `${one.name}: ${mostHeld}`);
+    const { maxHeld, seconds } = await attack(one, gateway);
+    say(`${one.name}: ${maxHeld} held, let go after ${seconds.toFixed(1)} s; ${findings.counts()}`);
+    if (maxHeld < one.connections) findings.breach(promises.reached, `${one.name}: ${maxHeld}`);
     if (seconds > one.boundS + spareS) {
       findings.breach(promises.letGo, `${one.name}: ${seconds.toFixed(1)} s`);
     }
@@ -120,18 +118,18 @@ async function attack({ connections, args, path, boundS }: Attack, { url, port }
   const secondsPassed = () => (performance.now() - fromMs) / 1000;
   // A socket that the gateway has closed belongs to the kernel and has no inode, though the client has not read all of it yet.
   const held = () => serverSockets(port).filter(({ inode }) => inode !== '0').length - others;
-  let mostHeld = 0;
+  let maxHeld = 0;
   while (secondsPassed() < boundS + 3 * spareS) {
     const now = held();
-    mostHeld = Math.max(mostHeld, now);
-    if (mostHeld >= connections && now <= 0) break;
+    maxHeld = Math.max(maxHeld, now);
+    if (maxHeld >= connections && now <= 0) break;
     await pause(250);
     if (tool.exitCode !== null && now <= 0) break;
   }
   const seconds = secondsPassed();
   tool.kill('SIGKILL');
   await ended;
-  return { mostHeld, seconds };
+  return { maxHeld, seconds };
 }
 
 function query(sql: string): string {

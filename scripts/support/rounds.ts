@@ -63,11 +63,11 @@ export async function playRounds<Strike>(
   const served: number[] = [];
   for (let round = 1; round <= rounds; round += 1) {
     const how = kinds[(round - 1) % kinds.length] as Strike;
-    const told = await play(how, seed + round);
-    say(`${round}/${rounds} ${describeRound(told)}`);
-    if (typeof told.stalled === 'string') say(told.stalled);
-    for (const { promise, example } of told.breaches) findings.breach(promise, example);
-    if (told.servedMs !== null) served.push(told.servedMs);
+    const reported = await play(how, seed + round);
+    say(`${round}/${rounds} ${describeRound(reported)}`);
+    if (typeof reported.stalled === 'string') say(reported.stalled);
+    for (const { promise, example } of reported.breaches) findings.breach(promise, example);
+    if (reported.servedMs !== null) served.push(reported.servedMs);
   }
   if (served.length > 0) {
     const [middle, most] = [median(served), Math.max(...served)].map(Math.round);
@@ -77,8 +77,8 @@ export async function playRounds<Strike>(
 }
 
 function describeRound({ lead, servedMs, breaches, counts }: Round): string {
-  const told = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
+  const reported = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
   const service =
     servedMs === null ? 'never served again' : `served after ${Math.round(servedMs)} ms`;
-  return `${lead}, ${service}, ${breaches.length} breaches: ${told}`;
+  return `${lead}, ${service}, ${breaches.length} breaches: ${reported}`;
 }

@@ -13,11 +13,11 @@ export default async function* report(source: Events): AsyncGenerator<string> {
 
 async function* withFailuresAtEnd(source: Events): Events {
   const failures: string[] = [];
-  let isTold = false;
+  let isReported = false;
   for await (const event of source) {
     if (event.type === 'test:fail') failures.push(describe(event.data));
-    if (event.type === 'test:diagnostic' && /^tests \d+$/.test(event.data.message) && !isTold) {
-      isTold = true;
+    if (event.type === 'test:diagnostic' && /^tests \d+$/.test(event.data.message) && !isReported) {
+      isReported = true;
       for (const message of failures) yield { ...event, data: { ...event.data, message } };
     }
     yield event;

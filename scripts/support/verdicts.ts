@@ -8,7 +8,7 @@ export type Verdict = {
   readonly found: string;
 };
 
-const mostExamples = 5;
+const maxExamples = 5;
 
 /** Counts events, and keeps the first examples of breaches. */
 export class Findings {
@@ -27,7 +27,7 @@ export class Findings {
     const breaches = this.#breaches.get(promise);
     if (breaches === undefined) throw new Error(`no such promise: ${promise}`);
     breaches.count += 1;
-    if (breaches.examples.length < mostExamples) breaches.examples.push(example);
+    if (breaches.examples.length < maxExamples) breaches.examples.push(example);
   }
 
   /** The number of breaches of all promises. */
@@ -55,7 +55,7 @@ export class Findings {
 /** A measurement at a moment of the run. `quiet`: there was no fault at that time. */
 export type Measured = { readonly atMs: number; readonly quiet: boolean; readonly value: number };
 
-const leastSamples = 5;
+const minSamples = 5;
 
 /**
  * Judges whether a figure has not grown: the average of the last quarter of the run may exceed that of the second quarter by `share`.
@@ -75,8 +75,8 @@ export function judgeFlat(
       .filter(({ atMs, quiet }) => quiet && atMs >= from * runMs && atMs < to * runMs)
       .map(({ value }) => value);
   const [early, late] = [within(0.25, 0.5), within(0.75, 1)];
-  if (Math.min(early.length, late.length) < leastSamples) {
-    const found = `${early.length} and ${late.length} samples, ${leastSamples} needed`;
+  if (Math.min(early.length, late.length) < minSamples) {
+    const found = `${early.length} and ${late.length} samples, ${minSamples} needed`;
     return { promise, kept: null, found };
   }
   const [before, after] = [average(early), average(late)];

@@ -52,7 +52,7 @@ const charts: readonly Chart[] = [
       format: formatRate,
       ...(name === 'ok' ? { isFilled: true } : { isRare: true }),
     })),
-    scale: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] },
+    scale: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] },
     axis: formatRate,
   },
   {
@@ -75,10 +75,7 @@ const charts: readonly Chart[] = [
     scale: {
       distr: 3,
       log: 10,
-      range: (_plot, least, most) => [
-        Math.min(0.1, least || 0.1),
-        Math.max(100, (most || 1) * 1.2),
-      ],
+      range: (_plot, min, max) => [Math.min(0.1, min || 0.1), Math.max(100, (max || 1) * 1.2)],
     },
     axis: formatSpan,
   },
@@ -107,7 +104,7 @@ const charts: readonly Chart[] = [
         format: formatCount,
       },
     ],
-    scale: { range: (_plot, _least, most) => [0, Math.max(4, most * 1.15)] },
+    scale: { range: (_plot, _min, max) => [0, Math.max(4, max * 1.15)] },
     axis: formatCount,
   },
 ];
@@ -281,7 +278,7 @@ function plotOptions(
     scales: {
       x: {
         time: true,
-        range: (_plot, _least, most) => [most - spanSeconds, most],
+        range: (_plot, _min, max) => [max - spanSeconds, max],
       },
       y: scale,
     },

@@ -118,7 +118,7 @@ function showSections(list: HTMLSelectElement, { section, backends }: Stats): vo
 
 /** The result of a statement. */
 class Output {
-  readonly #message = find('query-told', HTMLElement);
+  readonly #message = find('query-notice', HTMLElement);
   readonly #place = find('query-result', HTMLElement);
   readonly #rawSwitch = find('query-raw', HTMLButtonElement);
   #tables: ReturnType<typeof createResultTable>[] = [];
@@ -208,7 +208,7 @@ class Output {
 
   #say(text: string, tone: 'good' | 'bad' | 'busy'): void {
     setText(this.#message, text);
-    this.#message.className = `told ${tone}`;
+    this.#message.className = `notice ${tone}`;
   }
 
   #draw(): void {

@@ -15,7 +15,7 @@ export type Running = {
 /** Opens the part. @param onKilled called after an attempt to kill a request */
 export function openRunning(ask: Ask, onKilled: () => void): Running {
   const part = openPart('running');
-  const message = element('p', { class: 'told', role: 'status' });
+  const message = element('p', { class: 'notice', role: 'status' });
   const report = (text: string, isBad: boolean) => {
     setText(message, text);
     message.classList.toggle('bad', isBad);

@@ -125,7 +125,7 @@ function readFigures({ history, backends, workers }: Stats) {
     p50: lastOf(history.latency_ms.p50),
     p99: lastOf(history.latency_ms.p99),
     busy: sum(backends.map(({ connections }) => connections.busy)),
-    most: sum(backends.map(({ connections }) => connections.max)),
+    max: sum(backends.map(({ connections }) => connections.max)),
     waiting: sum(backends.map(({ waiting }) => waiting)),
     inFlight: sum(workers.map(({ requests_in_flight }) => requests_in_flight)),
   };
@@ -148,13 +148,13 @@ function openFigures(list: HTMLElement): (stats: Stats) => void {
     return value;
   });
   return (stats) => {
-    const { rate, failing, p50, p99, busy, most, waiting, inFlight } = readFigures(stats);
+    const { rate, failing, p50, p99, busy, max, waiting, inFlight } = readFigures(stats);
     const texts = [
       formatRate(rate),
       formatShare(failing),
       formatSpan(p50),
       formatSpan(p99),
-      `${formatCount(busy)} of ${formatCount(most)}`,
+      `${formatCount(busy)} of ${formatCount(max)}`,
       formatCount(waiting),
       formatCount(inFlight),
     ];
@@ -163,7 +163,7 @@ function openFigures(list: HTMLElement): (stats: Stats) => void {
       (failing ?? 0) >= 0.01,
       false,
       false,
-      busy >= most && waiting > 0,
+      busy >= max && waiting > 0,
       waiting > 0,
       false,
     ];

@@ -14,7 +14,7 @@ export type HeldByClient = {
 };
 
 /** The reply to a request in a transaction that is over. */
-export type Told = {
+export type Reported = {
   readonly code: string;
   readonly outcome: string;
   readonly errno?: number;
@@ -53,6 +53,6 @@ export function holdBy(ask: Pick<Ask, 'post'>, token: string, options: Options =
 
 /** Status, code and outcome of a refusal, in one line. */
 export function summarise(reply: Reply): string {
-  const { code, outcome } = reply.json<Told>();
+  const { code, outcome } = reply.json<Reported>();
   return `${reply.status} ${code} ${outcome}`;
 }

@@ -13,7 +13,7 @@ const times = 8;
 /** More than this many times eight times as much is not in proportion. Quadratic growth would be eight times as much again. */
 const room = 4;
 /** Below this, what the engine does beside the work decides. */
-const fewestMs = 300;
+const minMs = 300;
 
 /** Asserts that work on a text of this length takes about eight times as much as on an eighth of it, not sixty-four times as much. */
 export function assertProportional(
@@ -25,7 +25,7 @@ export function assertProportional(
   const shortMs = processorMs(() => work(short));
   const longMs = processorMs(() => work(long));
   const what = `${long.slice(0, 40)}…: ${shortMs} ms, and ${longMs} ms for ${times} times as much`;
-  assert.ok(longMs < fewestMs || longMs < room * times * shortMs, what);
+  assert.ok(longMs < minMs || longMs < room * times * shortMs, what);
 }
 
 /** Makes texts that repeat a piece. */

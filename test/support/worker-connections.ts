@@ -9,7 +9,7 @@ export type WorkerConnection = RawConnection & {
   readonly worker: string;
 };
 
-const mostOpened = 200;
+const maxOpened = 200;
 
 /** A request as bytes. @param body of JSON; none where it is missing */
 export function formatRequest(
@@ -30,7 +30,7 @@ export async function openBeside(
   target: number | NetConnectOpts,
   others: readonly string[] = [],
 ): Promise<WorkerConnection> {
-  for (let count = 0; count < mostOpened; count += 1) {
+  for (let count = 0; count < maxOpened; count += 1) {
     const connection = await openRaw(target);
     connection.send(formatRequest('GET', '/nothing'));
     const reply = await connection.reply();
@@ -38,7 +38,7 @@ export async function openBeside(
     if (!others.includes(worker)) return { ...connection, worker };
     connection.socket.destroy();
   }
-  throw new Error(`${mostOpened} connections, and none of another worker`);
+  throw new Error(`${maxOpened} connections, and none of another worker`);
 }
 
 /** Opens a connection to each of this many workers. */

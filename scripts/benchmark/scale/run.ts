@@ -59,7 +59,7 @@ async function warmUp(gateway: Server, signal: AbortSignal): Promise<void> {
 type Measured = Parameters<typeof summariseCurve>[0];
 
 /** No round begins that would end after this time. */
-const mostMs = 280_000;
+const maxMs = 280_000;
 
 async function measureAll(
   gateway: Server,
@@ -73,7 +73,7 @@ async function measureAll(
   const begun = performance.now();
   for (let round = 1; round <= rounds; round += 1) {
     const spentMs = performance.now() - begun;
-    if (spentMs * (round / Math.max(1, round - 1)) > mostMs) {
+    if (spentMs * (round / Math.max(1, round - 1)) > maxMs) {
       process.stderr.write(`${round - 1} rounds were all that there was time for\n`);
       break;
     }

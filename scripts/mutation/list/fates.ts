@@ -4,14 +4,14 @@ import type { Mutation } from '../mutation.ts';
 export const fateMutations: readonly Mutation[] = [
   {
     name: 'statement-error-taken-for-undone',
-    promise: 'an error of a statement that leaves the transaction open is not taken for its end',
+    promise: 'an error that leaves the transaction open does not count as its end',
     file: 'src/worker/execution/batch-break.ts',
     before: '(wasCommitting && undoesCommit.has(errno))',
     after: 'undoesCommit.has(errno)',
     tests: ['test/unit/worker/execution/batch-break.test.ts'],
   },
   {
-    name: 'failed-call-told-failed',
+    name: 'failed-call-reported-failed',
     promise: 'a CALL that fails may have applied a part of itself',
     file: 'src/worker/execution/batch-break.ts',
     before: "return isFirst && !isOfCall(broken) ? 'failed' : 'partial';",
@@ -19,7 +19,7 @@ export const fateMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/execution/batch-break.test.ts'],
   },
   {
-    name: 'stopped-write-told-failed',
+    name: 'stopped-write-reported-failed',
     promise: 'a write that was killed is unknown',
     file: 'src/worker/request/run-failure.ts',
     before: "return ended(end.reason, isRead ? 'failed' : 'unknown');",
@@ -27,7 +27,7 @@ export const fateMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/request/run-failure.test.ts'],
   },
   {
-    name: 'faulted-write-told-failed',
+    name: 'faulted-write-reported-failed',
     promise: 'a write that an exception ended is unknown',
     file: 'src/worker/request/run-failure.ts',
     before: "return isRead ? 'failed' : 'unknown';",
@@ -36,7 +36,7 @@ export const fateMutations: readonly Mutation[] = [
   },
   {
     name: 'unknown-key-not-to-repeat',
-    promise: 'a request with a key may be repeated while it is not known what became of it',
+    promise: 'a request with a key may be repeated while its outcome is unknown',
     file: 'src/worker/request/run-failure.ts',
     before: "outcome: 'unknown', mayRepeat: true };",
     after: "outcome: 'unknown' };",
@@ -44,15 +44,15 @@ export const fateMutations: readonly Mutation[] = [
   },
   {
     name: 'rollback-of-ddl',
-    promise: 'a ROLLBACK behind DDL that failed does not undo what the DDL has committed',
+    promise: 'a ROLLBACK after failed DDL does not undo what the DDL has committed',
     file: 'src/shared/sql/transactions.ts',
     before: 'return changed ? neverCommitting.has(failedVerb)',
     after: 'return changed ? !failsInPart.has(failedVerb)',
     tests: ['test/unit/shared/sql/transactions-rollback.test.ts'],
   },
   {
-    name: 'error-during-commit-told-undone',
-    promise: 'a statement of which the server cannot tell what became is not told rolled back',
+    name: 'error-during-commit-reported-undone',
+    promise: 'a statement is not reported as rolled back if the server cannot report its end',
     file: 'src/worker/execution/statement-failure.ts',
     before: 'isRolledBack && !isUnknown && rollbackUndoesAll',
     after: 'isRolledBack && rollbackUndoesAll',

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const guardMutations: readonly Mutation[] = [
   {
     name: 'last-token-only',
-    promise: 'each of several tokens is good',
+    promise: 'each of several tokens is accepted',
     file: 'src/worker/request/guard.ts',
     before: 'known = timingSafeEqual(asked, expected) || known;',
     after: 'known = timingSafeEqual(asked, expected);',
@@ -12,7 +12,7 @@ export const guardMutations: readonly Mutation[] = [
   },
   {
     name: 'revoked-token',
-    promise: 'a token that was taken away is refused',
+    promise: 'a removed token is refused',
     file: 'src/worker/request/guard.ts',
     before: 'digests = next.map(digest);',
     after: 'digests = [...digests, ...next.map(digest)];',
@@ -29,7 +29,7 @@ export const guardMutations: readonly Mutation[] = [
   },
   {
     name: 'form-as-link',
-    promise: 'a form that another site sends is no link that was followed',
+    promise: 'a form of another site does not count as a followed link',
     file: 'src/worker/request/guard.ts',
     before: "    headers.origin === undefined &&\n    headers['sec-purpose']",
     after: "    headers['sec-purpose']",
@@ -45,7 +45,7 @@ export const guardMutations: readonly Mutation[] = [
   },
   {
     name: 'unsigned-token-taken',
-    promise: 'a consistency token without a signature is none where gateways share a key',
+    promise: 'a consistency token without a signature is invalid if gateways share a key',
     file: 'src/worker/servers/consistency/token.ts',
     before: 'if (key !== null && !isSigned(',
     after: "if (key !== null && mac !== '' && !isSigned(",

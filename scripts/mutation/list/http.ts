@@ -20,7 +20,7 @@ export const httpMutations: readonly Mutation[] = [
   },
   {
     name: 'port-beyond-65535',
-    promise: 'a Host with a port that is none is refused',
+    promise: 'a Host with an invalid port is refused',
     file: 'src/worker/http/request.ts',
     before: 'if (match === null || Number(match[4] ?? 0) > 65_535) return null;',
     after: 'if (match === null) return null;',

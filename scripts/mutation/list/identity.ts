@@ -28,15 +28,15 @@ export const identityMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/servers/consistency/consistency.test.ts'],
   },
   {
-    name: 'token-lost-told-behind',
-    promise: 'a server that came back without what a token stands for answers TOKEN_LOST',
+    name: 'token-lost-reported-behind',
+    promise: 'a server that came back without the transactions of a token answers TOKEN_LOST',
     file: 'src/worker/servers/consistency/consistency.ts',
     before: "if (has === false) return 'lost';",
     after: "if (has === false) return isSame ? 'behind' : 'lost';",
     tests: ['test/unit/worker/servers/consistency/consistency.test.ts'],
   },
   {
-    name: 'token-lost-read-told-behind',
+    name: 'token-lost-read-reported-behind',
     promise:
       'a read at a primary that came back without what a token stands for answers TOKEN_LOST',
     file: 'src/worker/servers/consistency/consistency.ts',
@@ -46,7 +46,7 @@ export const identityMutations: readonly Mutation[] = [
   },
   {
     name: 'token-known-of-earlier-run',
-    promise: 'what one run of a server had is not believed of the next one',
+    promise: 'knowledge about one run of a server does not apply to the next',
     file: 'src/worker/servers/consistency/consistency.ts',
     before: 'return this.#known?.run === run && this.#known.answer.has(position) === true;',
     after: "return run !== '' && this.#known?.answer.has(position) === true;",
@@ -54,7 +54,7 @@ export const identityMutations: readonly Mutation[] = [
   },
   {
     name: 'unknown-position-takes-writes',
-    promise: 'a former primary that has no known position takes no writes',
+    promise: 'a former primary without a known position takes no writes',
     file: 'src/shared/servers/eligibility.ts',
     before: 'if (memory === null || view.position === null) return false;',
     after: 'if (memory === null || view.position === null) return true;',

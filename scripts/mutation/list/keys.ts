@@ -4,15 +4,15 @@ import type { Mutation } from '../mutation.ts';
 export const keyMutations: readonly Mutation[] = [
   {
     name: 'other-request-replayed',
-    promise: 'a key that stands for another request is refused',
+    promise: 'a key of another request is refused',
     file: 'src/worker/execution/keyed-run.ts',
     before: 'if (request !== this.#key.request) {',
     after: "if (request === '') {",
     tests: ['test/unit/worker/execution/keyed-run.test.ts'],
   },
   {
-    name: 'loss-told-not-executed',
-    promise: 'after a loss, an attempt without the key does not tell what became of those before',
+    name: 'loss-reported-not-executed',
+    promise: 'after a loss, an attempt that does not find the key does not settle earlier attempts',
     file: 'src/worker/execution/keyed-run.ts',
     before: 'if (this.#hasLost && !hasKey) return',
     after: 'if (this.#hasLost && hasKey) return',
@@ -20,7 +20,7 @@ export const keyMutations: readonly Mutation[] = [
   },
   {
     name: 'predecessor-elsewhere-killed',
-    promise: 'what is left of an attempt is ended on its own server alone',
+    promise: 'the rest of an attempt is ended only on its own server',
     file: 'src/worker/execution/idempotency/key-store.ts',
     before: 'if (lost === null || !isSameServer(lost.identity, identity)) return;',
     after: "if (lost === null || identity.name === '') return;",
@@ -28,7 +28,7 @@ export const keyMutations: readonly Mutation[] = [
   },
   {
     name: 'keys-shared-by-sections',
-    promise: 'a key is that of its section',
+    promise: 'a key belongs to its section',
     file: 'src/worker/endpoints/v1/idempotency.ts',
     before: 'id: hash([section, header]),',
     after: 'id: hash([section.slice(0, 1), header]),',
@@ -36,7 +36,7 @@ export const keyMutations: readonly Mutation[] = [
   },
   {
     name: 'key-boundaries',
-    promise: 'a section and a key cannot be cut elsewhere and be another pair',
+    promise: 'a section and a key never equal another pair',
     file: 'src/worker/endpoints/v1/idempotency.ts',
     before: 'Buffer.byteLength(text)}:',
     after: "''}",
@@ -52,7 +52,7 @@ export const keyMutations: readonly Mutation[] = [
   },
   {
     name: 'triggers-not-asked',
-    promise: 'a table with a trigger is not believed to be undone by a ROLLBACK',
+    promise: 'a table with a trigger does not count as undone by a ROLLBACK',
     file: 'src/worker/execution/undoable-tables.ts',
     before: 'good === found && triggers === 0',
     after: 'good === found && triggers !== undefined',

@@ -12,7 +12,7 @@ export const outcomeMutations: readonly Mutation[] = [
   },
   {
     name: 'rollback-without-proof',
-    promise: 'a ROLLBACK says that all is undone only where the transaction was there to its end',
+    promise: 'a ROLLBACK reports that all is undone only if the transaction was there to its end',
     file: 'src/worker/execution/transactions/jobs.ts',
     before: "undoneBut[left === 'unknown' && !isDoubted ? 'nothing' : left]",
     after: "undoneBut['nothing']",
@@ -20,7 +20,7 @@ export const outcomeMutations: readonly Mutation[] = [
   },
   {
     name: 'lost-commit-noted-undone',
-    promise: 'a COMMIT without an answer stays unknown beyond the life of its worker',
+    promise: 'a COMMIT without an answer remains unknown after the death of its worker',
     file: 'src/worker/execution/transactions/jobs.ts',
     before: "if (answered.kind === 'lost') return { end: unknown, ended: 'unknown' };",
     after:
@@ -29,7 +29,7 @@ export const outcomeMutations: readonly Mutation[] = [
   },
   {
     name: 'refused-commit-noted-undone',
-    promise: 'a COMMIT whose error says nothing of it stays unknown beyond the life of its worker',
+    promise: 'a COMMIT with an unrelated error remains unknown after the death of its worker',
     file: 'src/worker/execution/transactions/jobs.ts',
     before: "if (outcome !== 'unknown') await this.#notes.settled(false);",
     after: 'await this.#notes.settled(false);',

@@ -67,8 +67,8 @@ export const processMutations: readonly Mutation[] = [
     tests: ['test/unit/supervisor/observe/totals.test.ts'],
   },
   {
-    name: 'seen-told-as-unseen',
-    promise: 'what a scrape has told is not told again at the end of a drain',
+    name: 'seen-reported-as-unseen',
+    promise: 'counts that a scrape has reported are not reported again at the end of a drain',
     file: 'src/supervisor/observe/totals.ts',
     before: '      seen = count();\n',
     after: '',

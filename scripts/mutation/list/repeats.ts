@@ -35,8 +35,8 @@ export const repeatMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/execution/routed-run.test.ts'],
   },
   {
-    name: 'written-read-told-not-executed',
-    promise: 'what the pipeline has written is never told as not executed',
+    name: 'written-read-reported-not-executed',
+    promise: 'a statement that the pipeline has written is never reported as not executed',
     file: 'src/worker/execution/run.ts',
     before: "this.#wasWritten ? { kind: 'cut short', reason } :",
     after: '',
@@ -44,7 +44,7 @@ export const repeatMutations: readonly Mutation[] = [
   },
   {
     name: 'batch-begun-anew-not-undone',
-    promise: 'a batch is begun anew only if all of it was undone',
+    promise: 'a batch begins again only if all of it was undone',
     file: 'src/worker/execution/batch-run.ts',
     before: "if (!isUndone || broken.kind !== 'refused' ||",
     after: "if (broken.kind !== 'refused' ||",

@@ -12,7 +12,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'key-looked-up-without-lock',
-    promise: 'a look-up of a key tells what is committed, and nothing else',
+    promise: 'a look-up of a key sees only committed rows',
     file: 'src/worker/execution/idempotency/key-store.ts',
     before: ' LOCK IN SHARE MODE`',
     after: '`',
@@ -20,7 +20,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'stale-session-not-asked',
-    promise: 'a session that lay idle is asked before a statement is sent on it',
+    promise: 'an idle session is pinged before a statement is sent on it',
     file: 'src/worker/execution/session-acquisition.ts',
     before: 'else if (isStale(session, performance.now())) await showAlive(session);',
     after: 'else if (session.connection.isLost) await showAlive(session);',
@@ -28,7 +28,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'stale-session-passed-over',
-    promise: 'a session that lay idle is made ready before a statement is sent on it',
+    promise: 'an idle session is made ready before a statement is sent on it',
     file: 'src/worker/execution/session-acquisition.ts',
     before: 'return isStale(session, now) || isReadOnly ||',
     after: 'return now < 0 || isReadOnly ||',
@@ -36,7 +36,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'held-session-clean',
-    promise: 'a session is reset after a transaction that was held on it',
+    promise: 'a session is reset after a transaction that a client held',
     file: 'src/worker/execution/transactions/open-transaction.ts',
     before: "this.#session.connection.isLost ? 'broken' : 'unclean'",
     after: "this.#session.connection.isLost ? 'broken' : 'clean'",
@@ -44,7 +44,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'token-signs-four-characters',
-    promise: 'the token of a transaction is one for its own bearer alone',
+    promise: 'the token of a transaction is valid for its own bearer only',
     file: 'src/worker/execution/transactions/transaction-token.ts',
     before: 'JSON.stringify([section, credential])',
     after: 'JSON.stringify([section, credential.slice(0, 4)])',
@@ -52,7 +52,7 @@ export const safeguardMutations: readonly Mutation[] = [
   },
   {
     name: 'deleted-lock-counts',
-    promise: 'a lock on a file that was deleted is no claim',
+    promise: 'a lock on a deleted file is not a claim',
     file: 'src/supervisor/claim/claim.ts',
     before: 'if (isLocked && isStillAt(path, claim.fd)) return claim;',
     after: 'if (isLocked) return claim;',

@@ -21,7 +21,7 @@ export const serverMutations: readonly Mutation[] = [
   },
   {
     name: 'chosen-by-an-older-look',
-    promise: 'another primary is chosen only by views that are not older than what is in use',
+    promise: 'another primary is chosen only by views that are not older than the memory in use',
     file: 'src/shared/servers/choice.ts',
     before: 'view.askedAt > inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true',
     after: 'view.askedAt < inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true',
@@ -29,7 +29,7 @@ export const serverMutations: readonly Mutation[] = [
   },
   {
     name: 'ghosts-served',
-    promise: 'a replica that holds what the primary lacks is not read from',
+    promise: 'a replica with transactions that the primary lacks is not read from',
     file: 'src/shared/servers/judge.ts',
     before: 'if (isContained === false && !isNode)',
     after: 'if (isContained === false && isNode)',
@@ -37,7 +37,7 @@ export const serverMutations: readonly Mutation[] = [
   },
   {
     name: 'returned-after-two-looks',
-    promise: 'a server that had been gone counts after three looks',
+    promise: 'a server that was gone counts after three probes',
     file: 'src/worker/servers/candidate.ts',
     before: 'const probesToReturn = 3;',
     after: 'const probesToReturn = 2;',
@@ -61,7 +61,7 @@ export const serverMutations: readonly Mutation[] = [
   },
   {
     name: 'first-write-of-a-session',
-    promise: 'a write on a session that was not asked before does not bound what was seen',
+    promise: 'a write on a session with an unknown position is not an upper bound',
     file: 'src/worker/servers/consistency/consistency.ts',
     before: 'const own = isWriteAlone && last !== null ? answer.ownWrite : null;',
     after: 'const own = isWriteAlone ? answer.ownWrite : null;',

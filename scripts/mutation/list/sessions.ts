@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const sessionMutations: readonly Mutation[] = [
   {
     name: 'changed-state-taken-clean',
-    promise: 'a session of which the server says that it was changed is reset',
+    promise: 'a session is reset if the server reports that it was changed',
     file: 'src/shared/mysql/query.ts',
     before: 'error === null && !this.#stateChanged && this.isSettled',
     after: 'error === null && this.isSettled',
@@ -20,7 +20,7 @@ export const sessionMutations: readonly Mutation[] = [
   },
   {
     name: 'text-not-asked',
-    promise: 'a session is clean only if the text of the statement says so too',
+    promise: 'a session is clean only if the text of the statement shows it too',
     file: 'src/worker/execution/session-run.ts',
     before: 'const isClean = flagsClean && leavesSessionClean && !isReadOnly',
     after: 'const isClean = flagsClean && !isReadOnly',

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const settingMutations: readonly Mutation[] = [
   {
     name: 'read-only-section-writes',
-    promise: 'a section that only reads runs no write',
+    promise: 'a read-only section runs no write',
     file: 'src/worker/endpoints/statement.ts',
     before: 'const isReadOnly = config.readOnly || wish.readOnly;',
     after: 'const isReadOnly = wish.readOnly;',
@@ -12,7 +12,7 @@ export const settingMutations: readonly Mutation[] = [
   },
   {
     name: 'read-only-batch-without-transaction',
-    promise: 'a batch that only reads runs in a READ ONLY transaction',
+    promise: 'a read-only batch runs in a READ ONLY transaction',
     file: 'src/worker/endpoints/v1/decide-batch.ts',
     before: 'isAtomic: request.isAtomic || isReadOnly,',
     after: 'isAtomic: request.isAtomic,',
@@ -36,7 +36,7 @@ export const settingMutations: readonly Mutation[] = [
   },
   {
     name: 'referer-query-in-log',
-    promise: 'no query string stands in the access log, that of the Referer neither',
+    promise: 'the access log has no query string, not even that of the Referer',
     file: 'src/worker/observe/access-log.ts',
     before: 'escapeCombined(withoutQuery(referer))',
     after: 'escapeCombined(referer)',

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const textMutations: readonly Mutation[] = [
   {
     name: 'get-lock-under-read-only',
-    promise: 'GET_LOCK is not allowed where only reads are',
+    promise: 'GET_LOCK is not allowed if only reads are',
     file: 'src/shared/sql/analyse.ts',
     before: '!facts.lockingRead && !facts.sessionCall && !facts.sequence,',
     after: '!facts.lockingRead && !facts.sequence,',
@@ -12,7 +12,7 @@ export const textMutations: readonly Mutation[] = [
   },
   {
     name: 'outfile-under-read-only',
-    promise: 'INTO OUTFILE and executable comments are not allowed where only reads are',
+    promise: 'INTO OUTFILE and executable comments are not allowed if only reads are',
     file: 'src/shared/sql/analyse.ts',
     before: 'single && reads && tame && !facts.lockingRead',
     after: 'single && reads && !facts.lockingRead',
@@ -20,7 +20,7 @@ export const textMutations: readonly Mutation[] = [
   },
   {
     name: 'write-behind-with',
-    promise: 'a WITH that leads to a write is no read',
+    promise: 'a WITH that leads to a write is not a read',
     file: 'src/shared/sql/analyse.ts',
     before: "return facts.main === 'SELECT' || facts.main === 'VALUES' || facts.main === 'TABLE';",
     after: "return facts.main !== '';",
@@ -28,7 +28,7 @@ export const textMutations: readonly Mutation[] = [
   },
   {
     name: 'stored-function-by-its-schema',
-    promise: 'a function with a schema before it is no built-in',
+    promise: 'a function with a schema before it is not a built-in',
     file: 'src/shared/sql/facts.ts',
     before: 'if (this.#dotted) {\n      this.unknownCall = true;',
     after: 'if (this.#dotted) {',
@@ -68,7 +68,7 @@ export const textMutations: readonly Mutation[] = [
   },
   {
     name: 'literal-in-digest',
-    promise: 'no literal stands in a digest where servers may cut the text differently',
+    promise: 'a digest has no literal, even if servers may cut the text differently',
     file: 'src/shared/sql/digest.ts',
     before: 'if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();',
     after: 'if (lexer.unterminated) return out.cut();',

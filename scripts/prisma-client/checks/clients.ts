@@ -62,7 +62,7 @@ export function testBoth(promise: string, check: (client: PrismaClient) => Promi
 }
 
 /** A failure: Prisma's code, and the adapter's view of the server's error. */
-export type Told = {
+export type Reported = {
   readonly code: string | undefined;
   readonly name: string;
   readonly message: string;
@@ -71,7 +71,7 @@ export type Told = {
 };
 
 /** The reason that a promise is rejected with. */
-export async function failure(promise: Promise<unknown>): Promise<Told> {
+export async function failure(promise: Promise<unknown>): Promise<Reported> {
   const error = await promise.then(
     () => new Error('it succeeded'),
     (reason: unknown) => reason as Error,

@@ -8,6 +8,6 @@ const url = setting.gateway.replace(/:[^:@]+@/, ':wrong@');
 const prisma = new PrismaClient({ adapter: new PrismaPlanetScale({ url }) });
 // Prisma's own timer does not keep a process.
 const alive = setInterval(() => undefined, 1000);
-const told = await prisma.$transaction((tx) => tx.customer.count()).catch(({ code }) => code);
+const reported = await prisma.$transaction((tx) => tx.customer.count()).catch(({ code }) => code);
 clearInterval(alive);
-process.stdout.write(`${told}\n`);
+process.stdout.write(`${reported}\n`);

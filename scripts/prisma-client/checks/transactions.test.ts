@@ -136,16 +136,16 @@ testBoth('a deadlock is P2034 to one, and the other commits', async (client) => 
 });
 
 test('after a deadlock, later statements of the function do not run; directly on a server they run outside the transaction', async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   for (const client of [prisma, straight]) {
     await emptyTables();
     await collide(client, async (tx) => {
       const { code, cause } = await failure(tx.customer.create({ data: { email: 'a' } }));
-      told.push([code, cause.originalCode]);
+      reported.push([code, cause.originalCode]);
     });
-    told.push(await emails());
+    reported.push(await emails());
   }
-  assert.deepEqual(told, [['P2039', '1317'], [], [undefined, undefined], ['a']]);
+  assert.deepEqual(reported, [['P2039', '1317'], [], [undefined, undefined], ['a']]);
 });
 
 test('sixty at once over three workers do not mix', async () => {
@@ -189,13 +189,13 @@ test('one that lies idle for transaction_idle_timeout is over: P2039 with 1317, 
   await emptyTables();
   const idle = narrow.$transaction(async (tx) => {
     await tx.customer.create({ data: { email: 'a' } });
-    let told = await failure(Promise.reject(new Error('nothing was asked')));
+    let reported = await failure(Promise.reject(new Error('nothing was asked')));
     // Each pause is longer than the last, until one comes after more than a second of silence.
-    for (let pauseMs = 1000; told.code === undefined; pauseMs += 500) {
+    for (let pauseMs = 1000; reported.code === undefined; pauseMs += 500) {
       await setTimeout(pauseMs);
-      told = await failure(tx.customer.count());
+      reported = await failure(tx.customer.count());
     }
-    assert.deepEqual([told.code, told.cause.originalCode], ['P2039', '1317']);
+    assert.deepEqual([reported.code, reported.cause.originalCode], ['P2039', '1317']);
   }, generous);
   const { name, message } = await failure(idle);
   assert.equal(name, 'DatabaseError');

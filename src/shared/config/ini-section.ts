@@ -38,7 +38,7 @@ export function readSection(
     const key = content.slice(0, equals).trim();
     const first = entries.get(key);
     if (first !== undefined) {
-      faults.push({ key, line, problem: `stands already in line ${first.line}` });
+      faults.push({ key, line, problem: `is already set in line ${first.line}` });
       continue;
     }
     const decoded = decodeValue(content.slice(equals + 1).trim(), isFreeText(key));

@@ -354,7 +354,7 @@ function findNoTokens(tokens: readonly string[] | null): readonly Addition[] {
 
 function findOpenSecrets(stats: Stats, values: Values): readonly Addition[] {
   if (!isOpenToOthers(stats)) return [];
-  const problem = 'stands in a file that is open to others (chmod o-rwx)';
+  const problem = 'is in a file that is open to others (chmod o-rwx)';
   return (['password', 'token'] as const)
     .filter((key) => values[key] !== null && values[key] !== '')
     .map((key) => ({ key, problem }));

@@ -117,8 +117,8 @@ function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   const leaders =
     complete.length === 0 ? followed : complete.filter((one) => followed.includes(one));
   const [leader, rival] = leaders;
-  const isTold = complete.length === 0 || scene.memory !== null;
-  if (leader !== undefined && rival === undefined && isTold && !isOutdone(leader, eligible)) {
+  const isKnown = complete.length === 0 || scene.memory !== null;
+  if (leader !== undefined && rival === undefined && isKnown && !isOutdone(leader, eligible)) {
     return settled(leader, 'the other candidates follow it');
   }
   if (remembered !== undefined && complete.includes(remembered) && rival === undefined) {
@@ -179,9 +179,9 @@ function isFedBy(
   eligible: readonly SeenCandidate[],
 ): boolean {
   const { following } = other.view;
-  const isTold =
+  const isKnown =
     following.kind === 'none' || (following.kind === 'listed' && following.sources.length > 0);
-  if (isTold) return false;
+  if (isKnown) return false;
   const lacksIt = (rival: SeenCandidate) => rival === source || holdsAllOf(rival, other) === false;
   return holdsAllOf(source, other) === true && eligible.every(lacksIt);
 }

@@ -19,7 +19,7 @@ export type RememberedSource = {
 
 /** The server that takes writes. */
 export type RememberedPrimary = {
-  /** As it stands in `host`. */
+  /** As written in `host`. */
   readonly address: string;
   /** MySQL: its server_uuid. MariaDB: `<address>/<server_id>`. */
   readonly identity: string;
@@ -90,12 +90,12 @@ export function overridePrimary(
   };
 }
 
-/** The name by which a server is remembered. @param address as it stands in `host` */
+/** The name by which a server is remembered. @param address as written in `host` */
 export function identityOf(address: string, { uuid, number }: ServerView): string {
   return uuid ?? `${address}/${number}`;
 }
 
-/** A server as it is remembered when it takes writes. @param address as it stands in `host` */
+/** A server as it is remembered when it takes writes. @param address as written in `host` */
 export function describePrimary(
   address: string,
   view: ServerView,

@@ -15,7 +15,7 @@ export type CandidateState =
   | {
       readonly view: ServerView;
       readonly earlier: readonly ServerView[];
-      /** As it stands in `host`. */
+      /** As written in `host`. */
       readonly address: string;
       /** The last primary that it was found to be a replica of; null: none, or it has been something else since. */
       readonly provenBy: ServerIdentity | null;

@@ -44,7 +44,7 @@ export async function claimInstance(pidfile: string): Promise<Claimed> {
     const claim = await tryClaim(pidfile);
     if (claim !== null) return { kind: 'held', claim };
     const answer = await askHolder(pidfile);
-    if (answer.kind === 'stands') return { kind: 'taken', reason: answer.reason };
+    if (answer.kind === 'remains') return { kind: 'taken', reason: answer.reason };
     if (answer.kind === 'released') {
       silentSince = performance.now();
       retryMs = firstRetryMs;
@@ -61,7 +61,7 @@ export async function claimInstance(pidfile: string): Promise<Claimed> {
 /** The phase of an instance's holder. Null: none answers. Waits while the holder leaves. */
 export async function holderOf(pidfile: string): Promise<string | null> {
   const answer = await askHolder(pidfile);
-  return answer.kind === 'stands' ? answer.reason : null;
+  return answer.kind === 'remains' ? answer.reason : null;
 }
 
 /** The claim of an inherited descriptor. */

@@ -13,7 +13,7 @@ export type Phase =
 /** The holder's answer. `gone`: there is none. `released`: it was leaving, and has released the claim. */
 export type Answer =
   | { readonly kind: 'gone' | 'released' }
-  | { readonly kind: 'stands'; readonly reason: string };
+  | { readonly kind: 'remains'; readonly reason: string };
 
 /** A socket that answers. */
 export type PhaseSocket = {
@@ -154,7 +154,7 @@ export function askHolder(pidfile: string): Promise<Answer> {
       reached.forget();
       resolve(answer);
     };
-    const giveUp = (reason: string) => () => conclude({ kind: 'stands', reason });
+    const giveUp = (reason: string) => () => conclude({ kind: 'remains', reason });
     let timer = setTimeout(giveUp('its holder does not answer'), answerBoundMs);
     socket.setEncoding('utf8');
     socket.on('error', () => conclude({ kind: isLeaving ? 'released' : 'gone' }));
@@ -163,7 +163,7 @@ export function askHolder(pidfile: string): Promise<Answer> {
       const said = /^(\w+)(?: (\d+))?\n/.exec(text);
       if (said === null || isLeaving) return;
       isLeaving = said[1] === 'leaving';
-      if (!isLeaving) return conclude({ kind: 'stands', reason: `it is ${said[1]}` });
+      if (!isLeaving) return conclude({ kind: 'remains', reason: `it is ${said[1]}` });
       clearTimeout(timer);
       const boundMs = Number(said[2]) + leavingMarginMs;
       timer = setTimeout(giveUp('its holder does not let the claim go'), boundMs);

@@ -51,7 +51,7 @@ type WriteRows = (
   room: number,
   kinds: number,
   columns: number,
-  most: number,
+  maxRows: number,
   separator: number,
   needsSeparator: boolean,
   result: number,
@@ -66,7 +66,7 @@ type WriteRecords = (
   room: number,
   kinds: number,
   columns: number,
-  most: number,
+  maxRows: number,
   result: number,
 ) => void;
 
@@ -128,7 +128,7 @@ export class RowModule {
     // The last byte is for the end of the last line.
     const room = scratch + Math.min(out.bytes.length - out.length, scratchBytes) - 1;
     const columns = plan.kinds.length;
-    const most = order.maxRows;
+    const { maxRows } = order;
     if (framing === 'csv') {
       this.#writeRecords(
         from,
@@ -139,7 +139,7 @@ export class RowModule {
         room,
         kindsOffset,
         columns,
-        most,
+        maxRows,
         resultOffset,
       );
     } else {
@@ -152,7 +152,7 @@ export class RowModule {
         room,
         kindsOffset,
         columns,
-        most,
+        maxRows,
         framing === 'lines' ? lineFeed : comma,
         order.needsComma,
         resultOffset,

@@ -85,7 +85,7 @@ export class TextResults implements LeaseSink {
     if (this.current.role === 'step') {
       this.#events.warnings.count = warnings;
       this.#events.sink.endOfRows(status, warnings);
-      this.#look(status, 'row_count', this.#rows);
+      this.#checkStatus(status, 'row_count', this.#rows);
     } else if (this.current.role === 'warnings') {
       this.#events.sink.listWarnings?.(this.#events.warnings.own);
     }
@@ -96,7 +96,7 @@ export class TextResults implements LeaseSink {
     if (this.current.role === 'step') {
       this.#events.warnings.count = ok.warnings;
       this.#events.sink.ok(ok, false);
-      this.#look(ok.status, 'affected_rows', ok.affectedRows);
+      this.#checkStatus(ok.status, 'affected_rows', ok.affectedRows);
     }
     if (this.current.role === 'reply' && ok.affectedRows !== 1) {
       this.fault ??= { fault: { kind: 'ended' }, step: this.current.step ?? 0 };
@@ -127,7 +127,7 @@ export class TextResults implements LeaseSink {
     return !this.#isFull;
   }
 
-  #look(status: number, of: 'row_count' | 'affected_rows', count: number | bigint): void {
+  #checkStatus(status: number, of: 'row_count' | 'affected_rows', count: number | bigint): void {
     if ((status & serverStatus.stateChanged) !== 0) this.hasChangedState = true;
     const step = this.current.step ?? 0;
     const isOpen = (status & serverStatus.inTransaction) !== 0;
@@ -137,7 +137,7 @@ export class TextResults implements LeaseSink {
     if (expect === null || this.fault !== null || (this.#isCall && of === 'row_count')) return;
     // A write with RETURNING has no count of its own: its rows are counted.
     const isCounted = expect.of === of || expect.code === 'TOO_MANY_ROWS';
-    if (isCounted && count >= expect.least && count <= expect.most) return;
+    if (isCounted && count >= expect.min && count <= expect.max) return;
     this.fault = { fault: { kind: 'unmet', expect, found: `${of} ${count}` }, step };
   }
 

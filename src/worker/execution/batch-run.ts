@@ -281,7 +281,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     if (!isUndone || broken.kind !== 'refused' || !isWorthAnotherTry(broken)) return false;
     if (broken.isOfKey) return true;
     const isAtCommit = this.#attempt !== null && broken.step === null;
-    if (retries >= this.#batch.mostRetries + (isAtCommit ? 1 : 0)) return false;
+    if (retries >= this.#batch.maxRetries + (isAtCommit ? 1 : 0)) return false;
     return this.#resetForRerun(session);
   }
 

@@ -26,12 +26,12 @@ type Open = Reach & { readonly home: string | null; readonly isDefiner: boolean 
 type Doubt = Pick<ReadOnlyDoubt, 'kind' | 'name'>;
 
 /** A view of views of functions …: beyond this depth, or this many names at once, the answer is `unclear`. */
-const mostRounds = 16;
-const mostNames = 1_000;
+const maxRounds = 16;
+const maxNames = 1_000;
 /** Longer than a name may be. */
-const mostLiteralBytes = 1024;
+const maxLiteralBytes = 1024;
 /** Bodies and definitions of one round. */
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 /** Only the server's owner can add to these schemas, and what their views call is known. */
 const trustedSchemas = new Set(['sys', 'information_schema', 'performance_schema', 'mysql']);
 const unclear: Doubt = { kind: 'unclear', name: '' };
@@ -74,7 +74,7 @@ async function followAll(
   let open: readonly Open[] = [first];
   for (let round = 0; open.length > 0; round += 1) {
     const count = open.reduce((sum, { calls, names }) => sum + calls.length + names.length, 0);
-    if (round === mostRounds || count > mostNames) return unclear;
+    if (round === maxRounds || count > maxNames) return unclear;
     const [routines, views] = await Promise.all([
       fetchRoutines(connection, open),
       fetchViews(connection, open),
@@ -122,7 +122,7 @@ async function fetchRoutines(
   const found: StoredText[] = [];
   const sql = `SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE, ROUTINE_DEFINITION, ROUTINE_BODY, SQL_MODE
     FROM information_schema.ROUTINES WHERE (${[...new Set(conditions)].join(') OR (')})`;
-  await readRows(connection, sql, mostBytes, (cells) => found.push(routineOf(cells)));
+  await readRows(connection, sql, maxBytes, (cells) => found.push(routineOf(cells)));
   return found;
 }
 
@@ -151,7 +151,7 @@ async function fetchViews(
   if (selects.length === 0) return [];
   const found: StoredText[] = [];
   const sql = [...new Set(selects)].join(' UNION ALL ');
-  await readRows(connection, sql, mostBytes, ([schema, name, definition]) =>
+  await readRows(connection, sql, maxBytes, ([schema, name, definition]) =>
     found.push(viewOf(schema ?? '', name ?? '', definition ?? '')),
   );
   return found;
@@ -195,6 +195,6 @@ function findHiddenCall(open: readonly Open[], routines: readonly StoredText[]):
 /** A plain literal if possible: the server uses its index of views only for literals of its own character set. */
 function literal(name: string): string | null {
   if (/^[\w$ -]+$/.test(name)) return `'${name}'`;
-  const encoded = encodeLiteral(name, mostLiteralBytes);
+  const encoded = encodeLiteral(name, maxLiteralBytes);
   return encoded.ok ? encoded.sql : null;
 }

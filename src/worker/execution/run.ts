@@ -22,7 +22,7 @@ import type {
   Unrouted,
 } from './execution.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline/pipeline.ts';
-import type { Look } from './pipeline/pipeline-session.ts';
+import type { PositionRead } from './pipeline/pipeline-session.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { describeError, lacks, type Row, SessionRun, type SessionRunOwner } from './session-run.ts';
 import { type Coalescer, type Sharer, Sharing } from './sharing.ts';
@@ -77,7 +77,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   /** It may have run in the pipeline: from then on no reply says that nothing was executed. */
   #wasWritten = false;
   /** The question about the position behind what the pipeline has written; null: there is none. */
-  #look: Look | null = null;
+  #position: PositionRead | null = null;
   /** How long it may wait for a session. */
   #waitLimit: WaitLimit;
   /** Ends the wait for a leader that does not begin. */
@@ -202,9 +202,9 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
 
   // What the pipeline reports.
 
-  pipelineWrote(now: number, look: Look | null): void {
+  pipelineWrote(now: number, position: PositionRead | null): void {
     this.#wasWritten = true;
-    this.#look = look;
+    this.#position = position;
     this.#sharing?.close();
     this.#enter('pipelined', now);
   }
@@ -218,13 +218,13 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     const command = this.#entry?.command ?? null;
     this.#entry = null;
     const failure = error === null ? null : describeError(this.#statement, command, error, false);
-    const look = this.#look;
-    if (look === null) this.#end({ kind: 'answered', failure, facts: null });
-    else look.watch((row) => this.#looked(look.session, row, failure));
+    const position = this.#position;
+    if (position === null) this.#end({ kind: 'answered', failure, facts: null });
+    else position.watch((row) => this.#positionRead(position.session, row, failure));
   }
 
   /** The question behind a read in the pipeline bounds what the read has seen. */
-  #looked(session: Session, row: Row, failure: ServerFailure | null): void {
+  #positionRead(session: Session, row: Row, failure: ServerFailure | null): void {
     if (this.#phase !== 'pipelined') return;
     this.#end(this.noteSeen(session, row, false) ?? { kind: 'answered', failure, facts: null });
   }

@@ -45,8 +45,8 @@ export type AnalysedStatement = Statement & {
 /** What a statement must have done, or all is undone. Bounds are inclusive. */
 export type Expectation = {
   readonly of: 'affected_rows' | 'row_count';
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   /** The reply's code if it is not met. */
   readonly code: 'EXPECTATION_FAILED' | 'TOO_MANY_ROWS';
 };
@@ -73,7 +73,7 @@ export type Batch = {
   readonly isolation: Isolation | null;
   readonly isReadOnly: boolean;
   /** How often it runs again after a deadlock or a similar conflict. */
-  readonly mostRetries: number;
+  readonly maxRetries: number;
   /** It ends in a ROLLBACK even if all statements succeed. */
   readonly isDryRun: boolean;
   /** What a ROLLBACK must be known to undo before anything runs; null: there is no such condition. */

@@ -223,10 +223,10 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
   }
 }
 
-function describeExpectation({ of, least, most }: Expectation): string {
-  if (least === most) return `${of} ${least}`;
-  if (most === Number.POSITIVE_INFINITY) return `${of} of at least ${least}`;
-  return least === 0 ? `${of} of at most ${most}` : `${of} from ${least} to ${most}`;
+function describeExpectation({ of, min, max }: Expectation): string {
+  if (min === max) return `${of} ${min}`;
+  if (max === Number.POSITIVE_INFINITY) return `${of} of at least ${min}`;
+  return min === 0 ? `${of} of at most ${max}` : `${of} from ${min} to ${max}`;
 }
 
 /** A repetition with the same key is safe, whatever the outcome of the first. */

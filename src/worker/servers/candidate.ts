@@ -28,7 +28,7 @@ export type ServerStatus = {
 
 /** One candidate. */
 export class Candidate {
-  /** As it stands in `host`. */
+  /** As written in `host`. */
   readonly address: string;
   /** Null: not all candidates have been probed yet. */
   verdict: Verdict | null = null;

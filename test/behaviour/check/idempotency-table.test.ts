@@ -256,7 +256,7 @@ const addition = `alter table ledger
   modify created datetime(3) not null default current_timestamp(3), change id ID binary(32) not null`;
 
 describe('differences', () => {
-  let told: Map<string, string[]>;
+  let reported: Map<string, string[]>;
   const names = Object.keys(differences);
   before(async () => {
     const sections: Record<string, Several[string]> = {};
@@ -269,18 +269,18 @@ describe('differences', () => {
     }
     const finished = await checkAll(sections);
     assert.equal(finished.status, 78);
-    told = faultsBySection(finished);
+    reported = faultsBySection(finished);
   });
 
   for (const [at, what] of names.entries()) {
     test(`a difference is reported, and exits 78: ${what}`, () => {
       const [, ...faults] = differences[what] ?? [];
-      assert.deepEqual(told.get(`s${at}`), faults);
+      assert.deepEqual(reported.get(`s${at}`), faults);
     });
   }
 
   test('an addition to the table is not a fault', () => {
-    assert.equal(told.get(`s${names.length}`), undefined);
+    assert.equal(reported.get(`s${names.length}`), undefined);
   });
 });
 

@@ -32,8 +32,10 @@ async function check(host = set.target.host) {
     const { status, stdout, stderr } = await daemon.run(['--check']);
     assert.deepEqual([status, stderr], [0, ''], stdout);
     const parts = stdout.split(/^\[world\] (127\.0\.0\.1:\d+)\n/m);
-    const told = set.servers.map((server) => parts[parts.indexOf(`127.0.0.1:${server.port}`) + 1]);
-    return told.map((text) => text ?? '');
+    const reported = set.servers.map(
+      (server) => parts[parts.indexOf(`127.0.0.1:${server.port}`) + 1],
+    );
+    return reported.map((text) => text ?? '');
   } finally {
     await daemon.dispose();
   }
@@ -43,12 +45,12 @@ const account = () => `'${set.target.user}'@'127.0.0.1'`;
 
 test('each server has its role and its reason; if the account may not see what a server follows, the grant is named', async (t) => {
   if (!replicationHere(t)) return;
-  const told = await check();
-  assert.match(told[0] ?? '', /^role: primary \(writable, and follows no server\)$/m);
-  for (const replica of told.slice(1)) {
+  const reported = await check();
+  assert.match(reported[0] ?? '', /^role: primary \(writable, and follows no server\)$/m);
+  for (const replica of reported.slice(1)) {
     assert.match(replica, /^role: replica \(follows the primary\)\nreplicates: yes$/m);
   }
-  for (const text of told) {
+  for (const text of reported) {
     const grant = `GRANT SLAVE MONITOR ON *.* TO \`${set.target.user}\`@\`127.0.0.1\``;
     assert.ok(text.replaceAll("'", '`').includes(grant), text);
     assert.doesNotMatch(text, /read_only/);
@@ -60,14 +62,14 @@ test('an account with the grant sees what each server follows, and a replica tha
   await set.primary().query(`grant slave monitor on *.* to ${account()}`);
   await set.waitForCatchUp();
   await serverAt(1).setReadOnly(false);
-  const told = await check();
-  assert.match(told[0] ?? '', /^replicates: no$/m);
-  for (const replica of told.slice(1)) {
+  const reported = await check();
+  assert.match(reported[0] ?? '', /^replicates: no$/m);
+  for (const replica of reported.slice(1)) {
     assert.match(replica, /^role: replica .*\nreplicates: yes, from server_id 1$/m);
     assert.doesNotMatch(replica, /SLAVE MONITOR/);
   }
-  assert.match(told[1] ?? '', /^warning: read_only is off though it replicates/m);
-  assert.doesNotMatch(told[2] ?? '', /read_only is off/);
+  assert.match(reported[1] ?? '', /^warning: read_only is off though it replicates/m);
+  assert.doesNotMatch(reported[2] ?? '', /read_only is off/);
   await serverAt(1).setReadOnly(true);
 });
 

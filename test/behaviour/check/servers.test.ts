@@ -129,9 +129,9 @@ test('faults of all sections are reported together, and a start fails with the s
   assert.deepEqual([checked.status, checked.stdout], [78, '']);
   const started = await runCommand(['-c', daemon.configPath, ...args]);
   assert.deepEqual(started, { status: 78, stdout: '', stderr: '' });
-  for (const told of [checked.stderr, daemon.readLog()]) {
-    const lines = told.trim().split('\n');
-    assert.equal(lines.length, faults.length, told);
+  for (const reported of [checked.stderr, daemon.readLog()]) {
+    const lines = reported.trim().split('\n');
+    assert.equal(lines.length, faults.length, reported);
     for (const [index, fault] of faults.entries()) assert.match(lines[index] ?? '', fault);
   }
 });
@@ -181,7 +181,7 @@ test('an instance of several sections is named by the first, and SIGHUP reads th
   );
   chmodSync(secret, 0o644);
   process.kill(daemon.pid(), 'SIGHUP');
-  await eventually('the fault is told', () =>
+  await eventually('the fault is reported', () =>
     /credentials read again files=1 faults=1/.test(seen()),
   );
   assert.match(seen(), /cannot be used.* section=city key=password_file problem="is open to/);

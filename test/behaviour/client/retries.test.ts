@@ -53,8 +53,8 @@ const json = { 'Content-Type': 'application/json' };
 const html = { 'Content-Type': 'text/html' };
 
 /** A refusal as the gateway gives it. */
-function refusing(status: number, told: object, retryAfter?: string): Deed {
-  const body = JSON.stringify({ detail: 'told by the front', retryable: false, ...told });
+function refusing(status: number, reported: object, retryAfter?: string): Deed {
+  const body = JSON.stringify({ detail: 'from the front', retryable: false, ...reported });
   const headers = {
     'Content-Type': 'application/problem+json',
     ...(retryAfter === undefined ? {} : { 'Retry-After': retryAfter }),

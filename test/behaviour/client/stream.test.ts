@@ -152,15 +152,15 @@ test('memory remains flat for any number of rows', async () => {
 });
 
 test('progress counts rows and bytes as they arrive, and a query has none', async () => {
-  const told: { readonly rows: number | null; readonly bytes: number }[] = [];
-  const onProgress = (progress: (typeof told)[number]) => void told.push(progress);
+  const reported: { readonly rows: number | null; readonly bytes: number }[] = [];
+  const onProgress = (progress: (typeof reported)[number]) => void reported.push(progress);
   const sql = "select seq, repeat('x', 1000) as x from numbers where seq <= 2000";
   const { rows } = await readAll(connect({ url: gateway.url }).stream(sql, [], { onProgress }));
   assert.equal(rows.length, 2000);
-  assert.ok(told.length > 1);
-  assert.equal(told.at(-1)?.rows, 2000);
-  assert.ok((told.at(-1)?.bytes ?? 0) > 2_000_000);
-  assert.ok(told.every(({ bytes }, index) => bytes > (told[index - 1]?.bytes ?? 0)));
+  assert.ok(reported.length > 1);
+  assert.equal(reported.at(-1)?.rows, 2000);
+  assert.ok((reported.at(-1)?.bytes ?? 0) > 2_000_000);
+  assert.ok(reported.every(({ bytes }, index) => bytes > (reported[index - 1]?.bytes ?? 0)));
   await assert.rejects(db.with({ onProgress }).query`select 1`, /"onProgress" is no option/);
 });
 

@@ -51,8 +51,8 @@ const sent = () =>
 const insert = (tx: Transaction, who: number) => tx.query`insert into notes (who) values (${who})`;
 
 /** A refusal as the gateway gives it. */
-function refusing(status: number, told: object): Deed {
-  const body = JSON.stringify({ detail: 'told by the front', retryable: false, ...told });
+function refusing(status: number, reported: object): Deed {
+  const body = JSON.stringify({ detail: 'from the front', retryable: false, ...reported });
   const headers = { 'Content-Type': 'application/problem+json', 'Retry-After': '0' };
   return { kind: 'answer', status, headers, body };
 }

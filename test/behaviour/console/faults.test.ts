@@ -221,12 +221,12 @@ async function latestMoment(page: Page): Promise<string> {
   return ((await page.textContent('#charts-readout')) ?? '').slice(0, 8);
 }
 
-type Told = { readonly statements: readonly { digest: string; history: History | null }[] };
+type Reported = { readonly statements: readonly { digest: string; history: History | null }[] };
 type History = { readonly count: readonly number[] };
 
 test('names the statement that has become slow, its earlier time, and since when', async () => {
   const hasPast = async () => {
-    const { statements } = (await slowing.get('/v1/statements')).json<Told>();
+    const { statements } = (await slowing.get('/v1/statements')).json<Reported>();
     const counts = statements.find(({ digest }) => digest === orders)?.history?.count ?? [];
     return counts.slice(0, -1).reduce((sum, count) => sum + count, 0) > 20;
   };

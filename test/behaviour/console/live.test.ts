@@ -75,7 +75,7 @@ test('shows the real instance, and runs a statement on it', async () => {
     await page.fill('#sql', 'select 1 + 1');
     await page.press('#sql', 'Control+Enter');
     await page
-      .locator('#query-told')
+      .locator('#query-notice')
       .getByText(/^1 row · /)
       .waitFor();
     await page.fill('#sql', 'select * from nothing_of_this_name');

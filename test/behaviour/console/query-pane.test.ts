@@ -35,7 +35,7 @@ async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<vo
 }
 
 const said = (page: Page, text: string | RegExp) =>
-  page.locator('#query-told').getByText(text).waitFor();
+  page.locator('#query-notice').getByText(text).waitFor();
 
 async function run(page: Page, sql: string): Promise<void> {
   await page.fill('#sql', sql);

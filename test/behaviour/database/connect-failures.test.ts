@@ -164,8 +164,11 @@ async function refusedTo(gateway: Gateway, code: string, meaning: string): Promi
     return one.json<{ detail: string }>().detail === sentence && one;
   });
   assert.deepEqual([reply.status, reply.headers['retry-after']], [503, '1']);
-  const told = reply.json<Record<string, unknown>>();
-  assert.deepEqual([told.code, told.outcome, told.retryable], [code, 'not_executed', true]);
+  const reported = reply.json<Record<string, unknown>>();
+  assert.deepEqual(
+    [reported.code, reported.outcome, reported.retryable],
+    [code, 'not_executed', true],
+  );
   const old = (await gateway.db({ SQL: 'select 1' })).json<Record<string, unknown>>();
   assert.deepEqual([old.ERROR, old.CODE, old.OUTCOME], [sentence, code, 'not_executed']);
 }

@@ -9,7 +9,12 @@ import { openProcesslist } from '../../support/database/processlist.ts';
 import { outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { contradictions, summary, type Told, toldBy } from '../../support/histories/history.ts';
+import {
+  contradictions,
+  type Reported,
+  reportedBy,
+  summary,
+} from '../../support/histories/history.ts';
 import { readMetric } from '../../support/scrape.ts';
 
 const options = isServerGiven()
@@ -59,7 +64,7 @@ test(
   options,
   async (t) => {
     await fillPool(gateway, pool);
-    const history = new Map<number, Told>();
+    const history = new Map<number, Reported>();
     const statuses: { at: number; status: number }[] = [];
     let isOver = false;
     const load = atRate(
@@ -68,7 +73,7 @@ test(
       async (id) => {
         const SQL = `insert into t values (${id})`;
         const reply = await gateway.dbPost({ SQL }, { timeoutMs: 10_000 });
-        history.set(id, toldBy(reply));
+        history.set(id, reportedBy(reply));
         statuses.push({ at: performance.now(), status: reply.status });
       },
     );
@@ -110,7 +115,7 @@ test(
 describe('frozen', options, () => {
   const statementMs = 1000;
   /** A second, and four on a busy machine. */
-  const mostMs = statementMs + 4000;
+  const maxMs = statementMs + 4000;
   let frozen: Gateway;
   before(async () => {
     if (isServerGiven()) return;
@@ -122,11 +127,11 @@ describe('frozen', options, () => {
   /** Freezes the database and sends inserts at this rate until `isEnough` says so, thaws it, and checks all answers. */
   async function freezeUnder(
     perSecond: number,
-    isEnough: (told: (fate: RegExp) => number, frozenMs: number) => boolean | Promise<boolean>,
+    isEnough: (reported: (fate: RegExp) => number, frozenMs: number) => boolean | Promise<boolean>,
   ): Promise<void> {
     const late: string[] = [];
     const fates = new Map<string, number>();
-    const told = (fate: RegExp) => {
+    const reported = (fate: RegExp) => {
       const matching = [...fates].filter(([one]) => fate.test(one));
       return matching.reduce((sum, [, count]) => sum + count, 0);
     };
@@ -144,11 +149,14 @@ describe('frozen', options, () => {
           const tookMs = performance.now() - from;
           const fate = reply.status === 200 ? '200' : outcomeOf(reply);
           fates.set(fate, (fates.get(fate) ?? 0) + 1);
-          if (tookMs > mostMs) late.push(`${fate} after ${tookMs} ms`);
+          if (tookMs > maxMs) late.push(`${fate} after ${tookMs} ms`);
         },
       );
-      const isEnoughNow = () => isEnough(told, performance.now() - frozenAt);
-      await eventually('enough were told', isEnoughNow, { timeoutMs: 60_000, everyMs: 200 });
+      const isEnoughNow = () => isEnough(reported, performance.now() - frozenAt);
+      await eventually('enough replies are there', isEnoughNow, {
+        timeoutMs: 60_000,
+        everyMs: 200,
+      });
       assert.equal((await frozen.get('/readyz')).status, 503);
       assert.equal((await frozen.get('/livez')).status, 200);
       database.thaw();
@@ -172,15 +180,20 @@ describe('frozen', options, () => {
 
   test('frozen, then thawed: everything answered within its deadline, and well again', () =>
     // Requests on a connection, requests that waited for one, and requests after them, which find the database away.
-    freezeUnder(20, (told) => told(/^504 DEADLINE_RUNNING/) >= pool && told(/^503/) >= 40));
+    freezeUnder(
+      20,
+      (reported) => reported(/^504 DEADLINE_RUNNING/) >= pool && reported(/^503/) >= 40,
+    ));
 
   test('a connection to a frozen server is given up after ten seconds; requests that wait for it are answered by their deadlines', async () => {
     const failed = () => readMetric(frozen, 'dbhttpd_connects_total', { result: 'failed' });
     const failedBefore = await failed();
     let givenUpMs = 0;
-    await freezeUnder(5, async (told, frozenMs) => {
+    await freezeUnder(5, async (reported, frozenMs) => {
       givenUpMs = frozenMs;
-      return (await failed()) > failedBefore && told(/^503 (DEADLINE_WAITING|WAITED_TOO_LONG)/) > 0;
+      return (
+        (await failed()) > failedBefore && reported(/^503 (DEADLINE_WAITING|WAITED_TOO_LONG)/) > 0
+      );
     });
     // The pool was full: every attempt began after the freeze. Four times the constant is for a busy machine.
     assert.ok(givenUpMs >= 10_000 && givenUpMs < 40_000, `${givenUpMs} ms`);

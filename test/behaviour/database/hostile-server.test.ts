@@ -101,8 +101,8 @@ const floods: Readonly<Record<string, readonly [start: readonly Buffer[], Iterat
 
 for (const [what, [start, pieces]] of Object.entries(floods)) {
   const isWide = what === 'column definitions';
-  const told = isWide ? '422 TOO_MANY_COLUMNS' : '502 CONNECTION_LOST';
-  test(`${what} without end: ${told}, and memory is bounded`, async () => {
+  const reported = isWide ? '422 TOO_MANY_COLUMNS' : '502 CONNECTION_LOST';
+  test(`${what} without end: ${reported}, and memory is bounded`, async () => {
     const begun: FakeClient[] = [];
     const grownMb = await growth(async () => {
       const seen = await seenAfter((client) => {
@@ -110,7 +110,7 @@ for (const [what, [start, pieces]] of Object.entries(floods)) {
         client.socket.write(toBytes(start));
         flood(client, pieces);
       });
-      assert.equal(seen, told);
+      assert.equal(seen, reported);
     });
     assert.ok(grownMb < 200, `${grownMb} MiB`);
     const [client] = begun;

@@ -78,8 +78,8 @@ test('a process that holds the port of MySQL gets no password, and log and --che
   const came = askByCachingSha2(() => [Buffer.from([1, 4])]);
   const daemon = daemonFor(t, accountOf(fake));
   assert.equal((await daemon.start()).status, 0);
-  const told = /INSECURE_PASSWORD/;
-  await eventually('the log says why', () => told.test(daemon.readLog()));
+  const reported = /INSECURE_PASSWORD/;
+  await eventually('the log says why', () => reported.test(daemon.readLog()));
   assert.match(daemon.readLog(), /set server_public_key .*, tls, or socket/);
   const checked = await daemon.run(['--check']);
   assert.equal(checked.status, 69);
@@ -93,8 +93,8 @@ test('a login that works only while the server remembers it is a warning in log 
   askByCachingSha2(() => [Buffer.from([1, 3]), okPacket()]);
   const daemon = daemonFor(t, accountOf(fake));
   assert.equal((await daemon.start()).status, 0);
-  const told = /warn .*the login works only while the server remembers the password/;
-  await eventually('the log warns', () => told.test(daemon.readLog()));
+  const reported = /warn .*the login works only while the server remembers the password/;
+  await eventually('the log warns', () => reported.test(daemon.readLog()));
   const checked = await daemon.run(['--check']);
   assert.match(checked.stdout, /warning: the login works only while the server remembers/);
 });

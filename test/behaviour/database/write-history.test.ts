@@ -16,7 +16,12 @@ import {
   makeHistory,
   several,
 } from '../../support/histories/crew.ts';
-import { contradictions, summary, type Told, toldBy } from '../../support/histories/history.ts';
+import {
+  contradictions,
+  type Reported,
+  reportedBy,
+  summary,
+} from '../../support/histories/history.ts';
 import { boundStalls, drawEnd, drawFault } from '../../support/histories/line-faults.ts';
 import { fetchCounts, waitUntilIdle } from '../../support/histories/server-look.ts';
 import { seed } from '../../support/property.ts';
@@ -52,7 +57,7 @@ type Stage = {
 const serves = async (gateway: Gateway) => cellOf(await gateway.dbPost({ SQL: 'select 5' })) === 5;
 
 async function play({ database, proxy, gateway }: Stage, crew: Crew) {
-  const history = new Map<number, Told>();
+  const history = new Map<number, Reported>();
   let lastId = 0;
   let crashes = 0;
   const write = async (id: number) => {
@@ -60,7 +65,7 @@ async function play({ database, proxy, gateway }: Stage, crew: Crew) {
     const fault = faultOf(id);
     const rule = fault === null ? null : proxy.on((text) => text === sql, fault);
     const reply = id % 2 === 0 ? gateway.dbPost({ SQL: sql }) : gateway.db({ SQL: sql });
-    history.set(id, toldBy(await reply));
+    history.set(id, reportedBy(await reply));
     rule?.remove();
     // While the database is away every write would be refused at once, and none be left for when it is back.
     if (history.get(id) === 'not_executed')
@@ -102,16 +107,16 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
     await waitUntilIdle(database);
     const rows = await fetchCounts(database, 'select id, count(*) as n from t group by id');
     assert.deepEqual(contradictions(history, rows), []);
-    const told = summary(history);
-    t.diagnostic(`${JSON.stringify(told)}, ${crashes} crashes`);
+    const reported = summary(history);
+    t.diagnostic(`${JSON.stringify(reported)}, ${crashes} crashes`);
     const least = writes / everyCut / 2;
-    assert.ok(told.applied > least && told.unknown > least, JSON.stringify(told));
+    assert.ok(reported.applied > least && reported.unknown > least, JSON.stringify(reported));
     await eventually('service is back', () => serves(gateway));
   });
 });
 
 test('the judge sees a lie', () => {
-  const history = new Map<number, Told>([
+  const history = new Map<number, Reported>([
     [1, 'applied'],
     [2, 'not_executed'],
     [3, 'unknown'],

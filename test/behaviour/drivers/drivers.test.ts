@@ -224,14 +224,14 @@ test('statements of drivers are counted, and can be seen and ended while they ru
   const driver = createDriver(gateway);
   const running = driverError(driver.execute("select sleep(50), 'of a driver'"));
   const headers = { Authorization: `Bearer ${driverSettings.token}` };
-  const told = async () => {
+  const reported = async () => {
     const reply = await fetch(`${gateway.url}/v1/requests`, { headers });
     const { requests } = (await reply.json()) as {
       requests: { id: string; shape: string | null }[];
     };
     return requests.find(({ shape }) => shape?.includes('sleep'));
   };
-  const { id } = await eventually('the request that runs', told);
+  const { id } = await eventually('the request that runs', reported);
   await fetch(`${gateway.url}/v1/requests/${id}`, { method: 'DELETE', headers });
   const error = await running;
   assert.deepEqual([error.status, error.body.code], [504, 'KILLED']);

@@ -111,8 +111,8 @@ test("errors of MySQL's have its text, its numbers, Vitess's code and status 200
 
 test("Prisma's adapter distinguishes them as it does with PlanetScale", async () => {
   for (const [sql, , errno, , kind] of cases) {
-    const told = await kindOf(sql);
-    assert.deepEqual([told.kind, told.originalCode], [kind, String(errno)], sql);
+    const reported = await kindOf(sql);
+    assert.deepEqual([reported.kind, reported.originalCode], [kind, String(errno)], sql);
   }
   const unique = await kindOf("insert into author values (9, 'one')");
   assert.deepEqual(unique.constraint, { index: 'by_name' });

@@ -105,7 +105,7 @@ test('fields have the types, flags, character sets and lengths that Vitess gives
     'select *, 1 + 1 as two, null as nothing, concat(name, ?) as more from hotels h',
     ['!'],
   );
-  const told = new Map(fields.map((field) => [field.name, field]));
+  const reported = new Map(fields.map((field) => [field.name, field]));
   const names = Object.fromEntries(fields.map(({ name, type }) => [name, type]));
   assert.deepEqual(names, {
     id: 'UINT64',
@@ -129,7 +129,7 @@ test('fields have the types, flags, character sets and lengths that Vitess gives
   });
   assert.match(names.two ?? '', /^INT(32|64)$/);
   // The same as in PlanetScale's own documentation.
-  assert.deepEqual(told.get('id'), {
+  assert.deepEqual(reported.get('id'), {
     name: 'id',
     type: 'UINT64',
     table: 'h',
@@ -140,11 +140,11 @@ test('fields have the types, flags, character sets and lengths that Vitess gives
     charset: 63,
     flags: 49699,
   });
-  const { charset, columnLength, flags } = told.get('name') ?? {};
+  const { charset, columnLength, flags } = reported.get('name') ?? {};
   assert.deepEqual([columnLength, flags], [80, 4097]);
   assert.notEqual(charset, 63);
-  assert.equal(told.get('price')?.decimals, 2);
-  assert.equal(told.get('two')?.table, undefined);
+  assert.equal(reported.get('price')?.decimals, 2);
+  assert.equal(reported.get('two')?.table, undefined);
 });
 
 test("values sent as the driver's own parameters are read back unchanged", async () => {
@@ -252,7 +252,7 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
   }
   // mysql2 sets CLIENT_FOUND_ROWS by default.
   const measure = await database.connect();
-  const told: [statement: string, expected: number, rows: number][] = [];
+  const reported: [statement: string, expected: number, rows: number][] = [];
   for (const statement of [
     'insert into TABLE values (1, 1), (2, 2), (3, 3)',
     'update TABLE set n = 1 where id = 1',
@@ -273,9 +273,9 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
       statement.replaceAll('TABLE', 'there'),
     );
     const { rowsAffected } = await driver.execute(statement.replaceAll('TABLE', 'here'));
-    told.push([statement, affectedRows, rowsAffected]);
+    reported.push([statement, affectedRows, rowsAffected]);
   }
-  for (const [statement, expected, rows] of told) assert.equal(rows, expected, statement);
+  for (const [statement, expected, rows] of reported) assert.equal(rows, expected, statement);
   const inTransaction = await driver.transaction((tx) => tx.execute('update here set n = n'));
   assert.equal(inTransaction.rowsAffected, 4);
 });

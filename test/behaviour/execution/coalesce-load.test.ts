@@ -69,7 +69,7 @@ test('a result that max_result_bytes refuses is refused to each', async () => {
 
 /** At least this many increments; more until enough reads were shared. */
 const increments = 50;
-const leastShared = 20;
+const minShared = 20;
 const readers = 8;
 const statements = [
   'select n from counter where id = 1',
@@ -120,7 +120,7 @@ test('while one client counts up and others come and go, no read answers less th
   const counting = (async () => {
     const isEnough = async () => {
       if (acknowledged < increments || seen.answered < increments) return false;
-      return acknowledged % 10 === 0 && (await coalesced()) > before + leastShared;
+      return acknowledged % 10 === 0 && (await coalesced()) > before + minShared;
     };
     while (!(await isEnough())) {
       const SQL = 'update counter set n = n + 1 where id = 1';

@@ -133,9 +133,9 @@ test('transactions that a client holds, and those of drivers', async () => {
   let session: unknown = null;
   const execute = async (query: string) => {
     const reply = await ask('/psdb.v1alpha1.Database/Execute', { query, session }, credentials);
-    const told = reply.json<{ session: unknown; error?: unknown }>();
-    session = told.session;
-    return told.error;
+    const reported = reply.json<{ session: unknown; error?: unknown }>();
+    session = reported.session;
+    return reported.error;
   };
   for (const query of ['begin', `insert into written values (3) ${padding}`, 'commit']) {
     assert.equal(await execute(query), undefined);

@@ -141,16 +141,16 @@ test('a statement whose COMMIT failed is unknown, and a batch is rolled back', a
     ROLLBACK_ON_ERROR: true,
   });
   assert.equal(undone.json<{ OUTCOME: string }>().OUTCOME, 'partial');
-  const told = async (path: string, body: object) => {
+  const reported = async (path: string, body: object) => {
     const { status, json } = await gateway.post(path, body);
     const { code, outcome, retryable } = json<Record<string, unknown>>();
     return [status, code, outcome, retryable];
   };
   const unknown = [422, 'ER_ERROR_DURING_COMMIT', 'unknown', false];
-  assert.deepEqual(await told('/v1/query', { sql }), unknown);
-  assert.deepEqual(await told('/v1/batch', { statements: [{ sql }], atomic: false }), unknown);
+  assert.deepEqual(await reported('/v1/query', { sql }), unknown);
+  assert.deepEqual(await reported('/v1/batch', { statements: [{ sql }], atomic: false }), unknown);
   // Within a transaction it is no COMMIT's, and all is undone.
-  const [, , outcome] = await told('/v1/batch', { statements: [{ sql }] });
+  const [, , outcome] = await reported('/v1/batch', { statements: [{ sql }] });
   assert.equal(outcome, 'rolled_back');
   assert.equal(await ids(), '1');
 });

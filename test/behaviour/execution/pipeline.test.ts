@@ -50,12 +50,12 @@ async function untilPipelined(
   round: () => Promise<void>,
 ): Promise<void> {
   const before_ = await pipelinedStatements(gateway);
-  const mostRounds = 50;
-  for (let n = 0; n < mostRounds; n += 1) {
+  const maxRounds = 50;
+  for (let n = 0; n < maxRounds; n += 1) {
     await round();
     if ((await pipelinedStatements(gateway)) - before_ >= count) return;
   }
-  assert.fail(`not ${count} in the pipeline within ${mostRounds} rounds`);
+  assert.fail(`not ${count} in the pipeline within ${maxRounds} rounds`);
 }
 
 const outcomes = (gateway: Gateway, outcome: string) =>

@@ -77,7 +77,7 @@ async function stall(): Promise<Reader> {
 const mouthful = 512 * 1024;
 
 /** A machine that does not let the reader read for as long has the gateway take it for slow, rightly. */
-const mostGapMs = 1_500;
+const maxGapMs = 1_500;
 
 /** Goes on reading, however many bytes come at once. `longestGapMs`: how long it did not read, since the machine paused. */
 function flow({ socket, bytes }: Reader): { end: () => void; longestGapMs: () => number } {
@@ -120,8 +120,8 @@ test('one after the other is reset until half of the pool is left to others', as
   }
   // Once one connection is free, no request waits any more, and no reader is reset.
   assert.ok((await givenUp()) - before_ > crowd - pool);
-  const told = gateway.log().match(/slow readers held connections/g) ?? [];
-  assert.ok(told.length >= 1 && told.length <= 3, `${told.length} lines`);
+  const reported = gateway.log().match(/slow readers held connections/g) ?? [];
+  assert.ok(reported.length >= 1 && reported.length <= 3, `${reported.length} lines`);
   const lines = readFileSync(`${gateway.directory}/log.access.log`, 'utf8');
   assert.match(lines, /"code":"STALLED"/);
   assert.ok((await readMetric(gateway, 'dbhttpd_failures_total', { code: 'STALLED' })) > 0);
@@ -145,7 +145,7 @@ async function keepsReading(): Promise<boolean> {
     await eventually('the pool is taken', async () => (await busy()) === pool);
     const waiting = Array.from({ length: 5 }, () => gateway.dbPost({ SQL: 'select sleep(0.3)' }));
     for (const reply of await Promise.all(waiting)) assert.equal(reply.status, 200);
-    if (longestGapMs() > mostGapMs) return false;
+    if (longestGapMs() > maxGapMs) return false;
     assert.equal(reader.hasEnded(), false);
     const { bytes } = reader;
     const before_ = bytes();

@@ -33,8 +33,8 @@ test('a result with one column too many is 422, on /db and on every format of /v
     const { CODE, OUTCOME } = reply.json<{ CODE: string; OUTCOME: string }>();
     assert.deepEqual([reply.status, CODE, OUTCOME], [422, 'TOO_MANY_COLUMNS', 'failed']);
     for (const accept of ['application/json', 'application/x-ndjson', 'text/csv']) {
-      const told = await refused('/v1/query', { sql }, { accept });
-      assert.deepEqual(told, [422, 'TOO_MANY_COLUMNS', 'failed'], accept);
+      const reported = await refused('/v1/query', { sql }, { accept });
+      assert.deepEqual(reported, [422, 'TOO_MANY_COLUMNS', 'failed'], accept);
     }
   }
 });
@@ -56,10 +56,10 @@ test('the connection is used again, and later results on it are complete', async
 
 test('a batch is undone by a result that is too wide', async () => {
   const before = await written();
-  const told = await refused('/v1/batch', {
+  const reported = await refused('/v1/batch', {
     statements: [{ sql: 'insert into written values (1)' }, { sql: `select ${columns(9)}` }],
   });
-  assert.deepEqual(told, [422, 'TOO_MANY_COLUMNS', 'rolled_back']);
+  assert.deepEqual(reported, [422, 'TOO_MANY_COLUMNS', 'rolled_back']);
   assert.equal(await written(), before);
 });
 

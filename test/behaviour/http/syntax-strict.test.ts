@@ -281,17 +281,17 @@ test(`runs only what a strict reader finds in ${rounds} connections with an odd 
   for (let round = 0; round < rounds; round += 1) {
     const { text, whole } = mutations.draw();
     const seen = proxy.statements.length;
-    const told = JSON.stringify({ round, text });
+    const reported = JSON.stringify({ round, text });
     const pieces = 1 + mutations.random(4);
     // Requests that end before the change are answered, up to the first whose reply closes the connection.
     const { statuses, ended } = await sendInPieces(text, pieces, whole).catch((error: unknown) => {
-      throw new Error(`no answer: ${told}`, { cause: error });
+      throw new Error(`no answer: ${reported}`, { cause: error });
     });
-    assert.ok(ended || statuses.length === whole, told);
+    assert.ok(ended || statuses.length === whole, reported);
     await gateway.db({ SQL: 'select 1' });
     const allowed = idsAllowedIn(text);
     for (const statement of proxy.statements.slice(seen)) {
-      for (const id of idsIn(statement)) assert.ok(allowed.has(id), `${statement}: ${told}`);
+      for (const id of idsIn(statement)) assert.ok(allowed.has(id), `${statement}: ${reported}`);
     }
   }
 });

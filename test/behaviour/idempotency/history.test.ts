@@ -19,7 +19,12 @@ test('a batch with a key that is answered with 200 is executed once, any other a
   const unknown = [...counts].filter(([what]) => what.endsWith(' unknown'));
   assert.deepEqual(unknown, []);
   // The history is made so that each of them occurs, whatever the seed.
-  for (const what of ['batches told 200', '200 replayed', 'faults at COMMIT', 'strikes: kill']) {
+  for (const what of [
+    'batches reported 200',
+    '200 replayed',
+    'faults at COMMIT',
+    'strikes: kill',
+  ]) {
     assert.ok((counts.get(what) ?? 0) > 0, `the history has no ${what}: ${summary}`);
   }
 });

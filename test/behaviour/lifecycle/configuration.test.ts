@@ -104,7 +104,7 @@ test('a file with a password that others may read is a fault', async (t) => {
   chmodSync(daemon.configPath, 0o644);
   const { status, stderr } = await daemon.run(['--check']);
   assert.equal(status, 78);
-  assert.match(stderr, /\[world\] password: stands in a file that is open to others/);
+  assert.match(stderr, /\[world\] password: is in a file that is open to others/);
 });
 
 test('secrets are in no process title, command line or environment of the daemon, and in no log', async (t) => {

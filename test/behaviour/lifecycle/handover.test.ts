@@ -164,7 +164,7 @@ testWithDaemon(
     process.kill(old, 'SIGTERM');
     await gone(old);
     assert.ok(await write.isHeld(), 'nothing has let the write end: its instance has not waited');
-    assert.equal(await write.ending, 502, 'the client is told that the outcome is unknown');
+    assert.equal(await write.ending, 502, 'the client is reported that the outcome is unknown');
     assert.equal(await ask(daemon, 'select 1'), 200);
   },
 );

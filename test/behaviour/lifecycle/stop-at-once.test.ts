@@ -93,13 +93,13 @@ test('if MySQL cannot be reached, the gateway still ends, and no write goes on u
   t.after(gate.open);
   const processlist = await openProcesslist(database);
   t.after(processlist.close);
-  const options = { headers: { 'X-Request-ID': 'untold' } };
+  const options = { headers: { 'X-Request-ID': 'unreported' } };
   const statements = [{ sql: `insert into t select 5 + ${gate.zero}` }];
   const reply = gateway.post('/v1/batch', { statements, atomic: false }, options).catch(() => null);
   await processlist.started('from gate', 1);
   proxy.partition();
   await stopTwice(gateway);
   await reply;
-  assert.deepEqual(unknownWrites(gateway), ['untold']);
+  assert.deepEqual(unknownWrites(gateway), ['unreported']);
   assert.match(gateway.log(), / stopped .*unknown=1\b/);
 });

@@ -151,9 +151,9 @@ test('a full queue, a wait that took too long and a deadline while running are c
   assert.equal(refused.status, 404);
   const codes = ['QUEUE_FULL', 'WAITED_TOO_LONG', 'DEADLINE_RUNNING', 'NOT_FOUND'];
   assert.deepEqual((await failed())(...codes), [1, 1, 1, 1]);
-  const told = ['full', 'waits', 'runs', 'refused'].map((id) => accessLine(id));
+  const reported = ['full', 'waits', 'runs', 'refused'].map((id) => accessLine(id));
   assert.deepEqual(
-    (await Promise.all(told)).map((line) => line.code),
+    (await Promise.all(reported)).map((line) => line.code),
     codes,
   );
   assert.deepEqual((await ended())('not_executed'), [2]);

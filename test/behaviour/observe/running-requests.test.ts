@@ -54,7 +54,7 @@ async function occupyBoth(zero: string) {
   const replies = new Map<string, Promise<Reply>>();
   const ask = (id: string) => replies.set(id, run(`select 'a secret', 4711, ${zero} as z`, id));
   ask('first');
-  const [first] = await eventually('it is told', async () => {
+  const [first] = await eventually('it is listed', async () => {
     const { requests } = await list();
     return requests.length === 1 && requests;
   });
@@ -157,15 +157,19 @@ test('a waiting request is ended without a trace, and a write is reported as unk
     const ended = await Promise.all(some.map(({ id }) => kill(id)));
     assert.ok(ended.every(({ status }) => status === 200));
   }
-  const told = (await Promise.all(writes)).map((reply) => {
+  const reported = (await Promise.all(writes)).map((reply) => {
     assert.equal(reply.status, 504, reply.text);
     const { code, outcome } = reply.json<{ code: string; outcome: string }>();
     assert.equal(code, 'KILLED');
     return outcome;
   });
   const waited = requests.filter(isWaiting).length;
-  assert.equal(told.filter((outcome) => outcome === 'not_executed').length, waited, told.join());
-  assert.equal(told.filter((outcome) => outcome === 'unknown').length, 16 - waited);
+  assert.equal(
+    reported.filter((outcome) => outcome === 'not_executed').length,
+    waited,
+    reported.join(),
+  );
+  assert.equal(reported.filter((outcome) => outcome === 'unknown').length, 16 - waited);
   await processes.ended('insert');
   await gate.open();
   const [counted] = await database.query('select count(*) as n from written');
@@ -176,7 +180,7 @@ test('no other request triggers it: no token, a foreign page, another method, no
   const gate = await closeGate(database);
   t.after(gate.open);
   const reply = run(`select ${gate.zero}`, 'stays');
-  const [{ id } = { id: '' }] = await eventually('it is told', async () => {
+  const [{ id } = { id: '' }] = await eventually('it is listed', async () => {
     const { requests } = await list();
     return requests.length === 1 && requests;
   });
@@ -211,13 +215,13 @@ test('a worker that hangs is named, and the others are still listed', async (t) 
   const [hung = 0] = gateway.workers();
   process.kill(hung, 'SIGSTOP');
   try {
-    const told = await eventually('an answer of a sound worker', async () => {
+    const reported = await eventually('an answer of a sound worker', async () => {
       const reply = await gateway.get('/v1/requests', { headers, timeoutMs: 1000 });
       return reply.json<List>();
     });
-    assert.deepEqual(told.silent_workers.length, 1);
-    assert.ok(told.requests.length > 0);
-    assert.ok(told.requests.every(({ worker }) => !told.silent_workers.includes(worker)));
+    assert.deepEqual(reported.silent_workers.length, 1);
+    assert.ok(reported.requests.length > 0);
+    assert.ok(reported.requests.every(({ worker }) => !reported.silent_workers.includes(worker)));
   } finally {
     process.kill(hung, 'SIGCONT');
   }

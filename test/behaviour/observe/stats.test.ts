@@ -30,8 +30,8 @@ test('workers, servers and sums of the whole instance', async () => {
   const okBefore = (await ask()).totals.outcomes.ok ?? 0;
   for (let n = 0; n < 20; n += 1) assert.equal((await sql(`select ${n}`)).status, 200);
   const stats = await eventually('all twenty are counted', async () => {
-    const told = await ask();
-    return told.totals.outcomes.ok === okBefore + 20 && told;
+    const reported = await ask();
+    return reported.totals.outcomes.ok === okBefore + 20 && reported;
   });
   assert.equal(stats.section, 'world');
   assert.ok(stats.ready);
@@ -66,9 +66,9 @@ test('the last errors have numbers and shapes, without a literal', async (t) => 
   assert.equal((await sql('no such sql "hush-hush" 4711', agent)).status, 422);
   const unknownField = { sql: 'select 1', hush: 'hush-hush' };
   assert.equal((await gateway.post('/v1/query', unknownField, { agent })).status, 400);
-  const { errors } = await eventually('they are told', async () => {
-    const told = await ask();
-    return told.errors.length >= 3 && told;
+  const { errors } = await eventually('they are reported', async () => {
+    const reported = await ask();
+    return reported.errors.length >= 3 && reported;
   });
   assert.deepEqual(
     errors.map(({ code, errno, status, outcome }) => ({ code, errno, status, outcome })),
@@ -95,10 +95,10 @@ test('the last minutes are there for later readers, and sums survive a worker', 
   process.kill(victim, 'SIGKILL');
   const later = async () => {
     await sql('select 1');
-    const told = await ask();
-    const isUp = told.workers.every(({ state }) => state === 'serving');
-    const rates = told.history.outcomes.ok ?? [];
-    return isUp && rates.some((rate) => rate !== null && rate > 0) && told;
+    const reported = await ask();
+    const isUp = reported.workers.every(({ state }) => state === 'serving');
+    const rates = reported.history.outcomes.ok ?? [];
+    return isUp && rates.some((rate) => rate !== null && rate > 0) && reported;
   };
   // A point of the past takes two seconds.
   const stats = await eventually('the slot is up again, and seen in the past', later, {
@@ -124,8 +124,8 @@ test('a worker that hangs delays no answer', async () => {
   try {
     const stats = await eventually('a sound worker says who hangs', async () => {
       const reply = await gateway.get('/v1/stats', { timeoutMs: 1000 });
-      const told = reply.json<Stats>();
-      return told.workers.some(({ state }) => state === 'silent') && told;
+      const reported = reply.json<Stats>();
+      return reported.workers.some(({ state }) => state === 'silent') && reported;
     });
     assert.equal(stats.workers.find(({ pid }) => pid === hung)?.state, 'silent');
     assert.ok(stats.ready);

@@ -39,7 +39,7 @@ const { gateway, database, proxy } = useProxiedGateway(
 /** SQL of a statement that is slow. */
 const slow = `sleep(${(2 * slowMs) / 1000})`;
 /** Tells whether the server can take a trace: MySQL 8.0.23 and later. */
-const isTold = () => takesAttributes(database);
+const isReported = () => takesAttributes(database);
 
 let traces = 0;
 
@@ -204,17 +204,18 @@ test('each statement of a request takes its traceparent along, on every endpoint
     assert.equal(reply.status, 200, endpoint);
     const own = sentSince(from, new RegExp(traceId));
     assert.ok(own.length > 0, endpoint);
-    for (const [, told] of own) assert.equal(told, isTold() ? traceparent : undefined, endpoint);
+    for (const [, reported] of own)
+      assert.equal(reported, isReported() ? traceparent : undefined, endpoint);
     for (const [statement] of own) assert.match(statement, /^(select|delete|ROLLBACK|INSERT)/);
     if (endpoint.includes('batch')) {
       assert.deepEqual(sentSince(from, /^COMMIT$/), [
-        ['COMMIT', isTold() ? traceparent : undefined],
+        ['COMMIT', isReported() ? traceparent : undefined],
       ]);
     }
     const { status } = await send(`after ${endpoint}`, {});
     assert.equal(status, 200);
     const after = sentSince(from, /after /);
-    assert.ok(after.length > 0 && after.every(([, told]) => told === undefined), endpoint);
+    assert.ok(after.length > 0 && after.every(([, reported]) => reported === undefined), endpoint);
   }
 });
 
@@ -237,9 +238,9 @@ test('reads that are written together have their own traces', async () => {
       for (const [n, reply] of replies.entries()) {
         assert.deepEqual(resultsOf(reply)[0]?.ROWS, [['seven', n]]);
       }
-      const told = new Map(sentSince(from, /where id = 7/));
+      const reported = new Map(sentSince(from, /where id = 7/));
       for (const [n, trace] of own.entries()) {
-        assert.equal(told.get(sql(n)), isTold() ? trace?.traceparent : undefined);
+        assert.equal(reported.get(sql(n)), isReported() ? trace?.traceparent : undefined);
       }
       return (await pipelinedStatements(gateway)) >= before + 2;
     },
@@ -248,7 +249,7 @@ test('reads that are written together have their own traces', async () => {
 });
 
 test('MySQL reads the whole of it, in each statement of a request', async (t) => {
-  if (!isTold()) {
+  if (!isReported()) {
     t.skip(`${database.flavour} ${database.version} has no query attributes`);
     return;
   }

@@ -105,11 +105,11 @@ async function start(settings: Settings = {}): Promise<Situation> {
   }
 }
 
-const told = new Set<string>();
+const reported = new Set<string>();
 
 /** The commands of a section, one after the other. */
 function tell(heading: string, { localise }: Situation): PageCommands {
-  told.add(heading);
+  reported.add(heading);
   return openCommands(blocks, heading, { localise });
 }
 
@@ -145,7 +145,7 @@ test('a worker that hangs is reported', async () => {
 });
 
 tellInTurn('a gateway is started, and replaced by a new version', prepare, {
-  'start: said before, done, ready, told to whoever does it twice; and why it cannot': async (
+  'start: announced, done, ready, reported to a second start; and why it cannot': async (
     situation,
   ) => {
     const { daemon } = situation;
@@ -348,5 +348,5 @@ test('a worker that hangs was replaced meanwhile; so is one that is ended by han
 test('every section with commands was run', (t) => {
   if (!ownServerOnly(t)) return;
   const headings = new Set(blocks.map(({ heading }) => heading));
-  assert.deepEqual([...told].sort(), [...headings].sort());
+  assert.deepEqual([...reported].sort(), [...headings].sort());
 });

@@ -211,8 +211,10 @@ test('a server that does not take a password is left out, and the log has the re
     serverAt(1).link.cutAll();
     await rolesBecome(gateway, ['primary', 'unusable', 'replica']);
     assert.deepEqual(await readersOf(gateway, 6), [3]);
-    const told = new RegExp(`backend=127.0.0.1:${serverAt(1).port} role=unusable .*Access denied`);
-    await eventually('the log tells why', () => told.test(gateway.log()));
+    const reported = new RegExp(
+      `backend=127.0.0.1:${serverAt(1).port} role=unusable .*Access denied`,
+    );
+    await eventually('the log tells why', () => reported.test(gateway.log()));
     assert.ok(!gateway.log().includes(password));
     for (const reasons of [await reasonsOf(gateway), await readyReasonsOf(gateway)]) {
       assert.match(

@@ -50,8 +50,8 @@ async function withSet(use: (lent: ReplicatedSet) => Promise<void>): Promise<voi
 }
 
 function summarize({ counts, servedMs, lost }: FailoverHistory): string {
-  const told = [...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ');
-  return `${told}; served after ${Math.round(servedMs ?? 0)} ms; ${lost.length} lost`;
+  const reported = [...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ');
+  return `${reported}; served after ${Math.round(servedMs ?? 0)} ms; ${lost.length} lost`;
 }
 
 test('a primary that is read-only: writes go on within 2 s of the promotion, and no reply is wrong', async (t) => {

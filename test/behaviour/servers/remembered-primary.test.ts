@@ -93,8 +93,8 @@ async function reconnect(at: number): Promise<void> {
 
 /** Why no server takes writes, as /readyz reports it. */
 async function whyNone(): Promise<{ readonly reason: string; readonly evidence: string } | null> {
-  type Told = { no_primary?: { reason: string; evidence: string } };
-  const ready = (await gateway.get('/readyz')).json<{ sections: Record<string, Told> }>();
+  type Reported = { no_primary?: { reason: string; evidence: string } };
+  const ready = (await gateway.get('/readyz')).json<{ sections: Record<string, Reported> }>();
   return ready.sections[gateway.section]?.no_primary ?? null;
 }
 

@@ -19,7 +19,7 @@ import {
 import { chooseProgram } from '../../support/database/server-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Gateway } from '../../support/gateway.ts';
-import { beginHeld, type Told } from '../../support/held.ts';
+import { beginHeld, type Reported } from '../../support/held.ts';
 import { readMetric } from '../../support/scrape.ts';
 
 const canRun =
@@ -86,9 +86,9 @@ test('if a statement in a held transaction reports another role, the gateway pro
   const more = () => looks(0) - looks(1);
   const held = await beginHeld(gateway);
   const before = more();
-  assert.ok(looks(1) > 0, 'looks are told by what they ask');
+  assert.ok(looks(1) > 0, 'probes are recognised by their statements');
   await eventually('it is looked at more often than the others', async () => {
-    assert.equal((await held.query('call refuses()')).json<Told>().errno, 1290);
+    assert.equal((await held.query('call refuses()')).json<Reported>().errno, 1290);
     return more() - before >= 5;
   });
   await held.rollback();
@@ -164,7 +164,7 @@ test('two that diverged, and that no replica follows, get no writes: 503 TWO_PRI
   await first.query('insert into written values (402)');
   await second.setReadOnly(false);
   const isContested = async () => (await readMetric(gateway, 'dbhttpd_two_primaries')) === 1;
-  await eventually('it is told', isContested);
+  await eventually('it is listed', isContested);
   const reply = await insert(403, { timeout_ms: 500 });
   const { code, outcome } = reply.json<{ code: string; outcome: string }>();
   assert.deepEqual([reply.status, code, outcome], [503, 'TWO_PRIMARIES', 'not_executed']);

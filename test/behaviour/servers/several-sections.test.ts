@@ -138,8 +138,8 @@ test('each request reaches the section that it names, or the first one, and its 
     for (const SERVER of [undefined, ...names]) {
       const asked = { SQL: valueSql, SERVER, SERVER_NAME: true };
       for (const reply of [await gateway.db(asked), await gateway.dbPost(asked)]) {
-        const { SERVER: told, SERVER_NAME: name } = reply.json<Record<string, string>>();
-        assert.deepEqual([cellOf(reply), told, name], Array(3).fill(SERVER ?? 'world'));
+        const { SERVER: reported, SERVER_NAME: name } = reply.json<Record<string, string>>();
+        assert.deepEqual([cellOf(reply), reported, name], Array(3).fill(SERVER ?? 'world'));
       }
       const one = { sql: valueSql };
       const query = await gateway.post('/v1/query', { ...one, section: SERVER });
@@ -157,10 +157,10 @@ test('each request reaches the section that it names, or the first one, and its 
 test('a reply about a server is about the requested section', async () => {
   await withSharedGateway(async (gateway) => {
     const asked = { HOST_INFO: true, SERVER_NAME: true };
-    const told = async (SERVER: Name) =>
+    const reported = async (SERVER: Name) =>
       (await gateway.db({ ...asked, SERVER })).json<Record<string, string>>();
-    assert.equal((await told('world')).HOST_INFO, '127.0.0.1 via TCP/IP');
-    const { HOST_INFO, SERVER_NAME } = await told('shop');
+    assert.equal((await reported('world')).HOST_INFO, '127.0.0.1 via TCP/IP');
+    const { HOST_INFO, SERVER_NAME } = await reported('shop');
     assert.deepEqual([HOST_INFO, SERVER_NAME], ['localhost via TCP/IP', 'shop']);
     assert.equal((await gateway.db({ STAT: true, SERVER: 'shop' })).status, 200);
   });
@@ -343,8 +343,8 @@ test('one database that is down does not affect the other, and /readyz reports b
     const { shop } = proxies;
     const readyz = async () => {
       const { status, text } = await gateway.get('/readyz');
-      const { world, shop: told } = JSON.parse(text).sections;
-      return [status, { world, shop: told }];
+      const { world, shop: reported } = JSON.parse(text).sections;
+      return [status, { world, shop: reported }];
     };
     const both = { world: { ready: true }, shop: { ready: true } };
     await eventually('both are there', async () => {
@@ -354,7 +354,7 @@ test('one database that is down does not affect the other, and /readyz reports b
     await shop.listen(false);
     shop.cutAll();
     try {
-      await eventually('one is told as gone', async () => {
+      await eventually('one is reported as gone', async () => {
         assert.deepEqual(await readyz(), [200, { ...both, shop: { ready: false } }]);
         return true;
       });
@@ -403,11 +403,11 @@ test('a stop lets requests in flight on every section finish', async () => {
       process.kill(gateway.pid, 'SIGTERM');
       await eventually('it drains', () => !existsSync(gateway.pidfile));
       for (const gate of gates) await gate.open();
-      const told = (await Promise.all(replies)).map((reply) => [
+      const reported = (await Promise.all(replies)).map((reply) => [
         reply.status,
         reply.json<{ RESULT: { ROWS: unknown[][] } }>().RESULT.ROWS[0]?.[1],
       ]);
-      assert.deepEqual(told, [
+      assert.deepEqual(reported, [
         [200, 'world'],
         [200, 'shop'],
       ]);

@@ -83,9 +83,9 @@ const ways: Readonly<Record<string, (sql: string) => Promise<string>>> = {
     return `${reply.status} ${CODE ?? MYSQL_ERRNO ?? ''} ${ERROR ?? ''}`;
   },
   'read_only of /v1/query': async (sql) =>
-    told(await gateway.post('/v1/query', { sql, read_only: true })),
+    reported(await gateway.post('/v1/query', { sql, read_only: true })),
   'a read-only batch': async (sql) =>
-    told(
+    reported(
       await gateway.post('/v1/batch', {
         statements: [{ sql: 'select 1' }, { sql }],
         read_only: true,
@@ -95,11 +95,11 @@ const ways: Readonly<Record<string, (sql: string) => Promise<string>>> = {
     const held = await beginHeld(gateway, { read_only: true });
     const reply = await held.query(sql);
     await held.rollback();
-    return told(reply);
+    return reported(reply);
   },
 };
 
-function told(reply: Awaited<ReturnType<Gateway['post']>>): string {
+function reported(reply: Awaited<ReturnType<Gateway['post']>>): string {
   const { code, detail } = reply.json<{ code?: string; detail?: string }>();
   return `${reply.status} ${code ?? ''} ${detail ?? ''}`;
 }

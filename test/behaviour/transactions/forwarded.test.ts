@@ -142,9 +142,10 @@ test('while it runs, it is listed once, with its own id and client; its connecti
   gate = await closeGate(database);
   other.send(query(`select ${gate.zero} as looked_at`, { 'X-Request-ID': 'looked-at' }));
   await processes.started('looked_at');
-  const told = (await gateway.get('/v1/requests')).json<{ requests: readonly Line[] }>().requests;
+  const reported = (await gateway.get('/v1/requests')).json<{ requests: readonly Line[] }>()
+    .requests;
   assert.deepEqual(
-    told.map(({ request_id, client, phase }) => ({ request_id, client, phase })),
+    reported.map(({ request_id, client, phase }) => ({ request_id, client, phase })),
     [{ request_id: 'looked-at', client: '127.0.0.1', phase: 'running' }],
   );
   assert.equal(await connections(), before);

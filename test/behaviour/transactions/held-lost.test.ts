@@ -290,21 +290,21 @@ test('a commit that is requested while its worker takes nothing is unknown if a 
   const first = held.commit();
   await eventually('COMMIT is on its way', () => stalled.hits() === 1);
   signal(owner, 'SIGSTOP');
-  const told = new Set<string>();
+  const reported = new Set<string>();
   try {
     const asked = { transaction: held.token, timeout_ms: 60_000 };
     const all = Array.from({ length: 700 }, async () => {
       const reply = await gateway.post('/v1/transaction/commit', asked);
-      told.add(reply.status === 200 ? 'committed' : summarise(reply));
+      reported.add(reply.status === 200 ? 'committed' : summarise(reply));
     });
-    await eventually('its backlog is full', () => told.size > 0);
+    await eventually('its backlog is full', () => reported.size > 0);
     signal(owner, 'SIGCONT');
     proxy.release();
     await Promise.all(all);
   } finally {
     signal(owner, 'SIGCONT');
   }
-  assert.deepEqual([...told].sort(), ['502 COMMIT_RUNNING unknown', 'committed']);
+  assert.deepEqual([...reported].sort(), ['502 COMMIT_RUNNING unknown', 'committed']);
   assert.deepEqual((await first).json(), { committed: true });
 });
 
@@ -319,8 +319,8 @@ test('a request that waits behind a lost COMMIT learns that it is unknown', asyn
     return (await database.query(sql)).length === 0;
   });
   proxy.release();
-  const told = (await Promise.all(all)).map(summarise);
-  assert.deepEqual(told, [unknown, unknown, unknown, over]);
+  const reported = (await Promise.all(all)).map(summarise);
+  assert.deepEqual(reported, [unknown, unknown, unknown, over]);
 });
 
 test('committed work remains committed when its worker is gone', async () => {
@@ -343,19 +343,19 @@ test('a worker that cannot be reached for now does not count as gone', async () 
   signal(owner, 'SIGSTOP');
   const all = Array.from({ length: 700 }, async () => {
     const reply = await held.query('insert into notes (who) values (1)');
-    const told = reply.status === 200 ? 'done' : summarise(reply);
-    early.push(told);
-    return told;
+    const reported = reply.status === 200 ? 'done' : summarise(reply);
+    early.push(reported);
+    return reported;
   });
   try {
     await eventually('its backlog is full', () => early.length > 0);
   } finally {
     signal(owner, 'SIGCONT');
   }
-  const told = await Promise.all(all);
-  assert.deepEqual([...new Set(told)].sort(), ['503 QUEUE_FULL not_executed', 'done']);
+  const reported = await Promise.all(all);
+  assert.deepEqual([...new Set(reported)].sort(), ['503 QUEUE_FULL not_executed', 'done']);
   assert.deepEqual((await held.commit()).json(), { committed: true });
-  assert.equal((await written()).length, told.filter((one) => one === 'done').length);
+  assert.equal((await written()).length, reported.filter((one) => one === 'done').length);
 });
 
 test('a deadline that passes before COMMIT is sent undoes all, and reports it', async () => {

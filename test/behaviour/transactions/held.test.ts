@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Ask } from '../../support/ask.ts';
-import { createNumbers, mostNumbers } from '../../support/database/numbers.ts';
+import { createNumbers, maxNumbers } from '../../support/database/numbers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { beginHeld, type HeldByClient, holdBy, summarise } from '../../support/held.ts';
 import { exchange } from '../../support/http.ts';
@@ -297,8 +297,8 @@ test('clients that name no host, or have many headers, are served by every worke
   for (const extra of ['', many]) {
     const head = `POST /v1/query HTTP/1.0\r\nAuthorization: Bearer ${token}\r\n${extra}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
     for (let time = 0; time < 8; time += 1) {
-      const { status, body: told } = await exchange(guarded.port, `${head}\r\n${body}`);
-      assert.equal(status, 200, told.toString());
+      const { status, body: reported } = await exchange(guarded.port, `${head}\r\n${body}`);
+      assert.equal(status, 200, reported.toString());
     }
   }
   await held.rollback();
@@ -310,9 +310,9 @@ test('its rows come in every format, however many they are', async () => {
   const options = { headers: { Accept: 'application/x-ndjson' } };
   const asked = { sql, transaction: held.token };
   const lines = (await gateway.post('/v1/query', asked, options)).text.trimEnd().split('\n');
-  assert.equal(lines.length, mostNumbers + 2);
+  assert.equal(lines.length, maxNumbers + 2);
   assert.deepEqual(JSON.parse(lines.at(-1) ?? ''), {
-    end: { row_count: mostNumbers, truncated: false },
+    end: { row_count: maxNumbers, truncated: false },
   });
   assert.equal((await held.rows('select 1')).length, 1);
   await held.rollback();

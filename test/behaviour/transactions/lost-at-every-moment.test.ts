@@ -20,7 +20,7 @@ import { readMetric } from '../../support/scrape.ts';
 import {
   type Door,
   doors,
-  type Told,
+  type Reported,
   type TransactionClient,
 } from './support/transaction-doors.ts';
 
@@ -45,12 +45,16 @@ type Step = 'BEGIN' | 'statement' | 'sleep' | 'COMMIT' | null;
 type Moment = keyof typeof moments;
 
 /** The reply to a client that goes on. */
-type Next = { readonly statement: Told; readonly commit: Told; readonly rollback: Told };
+type Next = {
+  readonly statement: Reported;
+  readonly commit: Reported;
+  readonly rollback: Reported;
+};
 
 /** The replies to a transaction, and the numbers of its statements that remain. */
 type Cell = {
   /** The reply to the request in flight; null: none is in flight. */
-  readonly told: Told | null;
+  readonly reported: Reported | null;
   /** The reply to each later request; null: no client can send one. */
   readonly next: Next | null;
   readonly stands: readonly number[];
@@ -69,15 +73,19 @@ const committed: Next = { statement: ended, commit: 'committed', rollback: 'comm
 /** It goes on, and is committed. */
 const open: Next = { statement: 'done', commit: 'committed', rollback: 'committed' };
 
-const neverBegun = (told: Told): Cell => ({ told, next: null, stands: [] });
-const isOver = (told: Told | null): Cell => ({ told, next: over, stands: [] });
-const isUnknown = (told: Told, stands: readonly number[]): Cell => ({
-  told,
+const neverBegun = (reported: Reported): Cell => ({ reported, next: null, stands: [] });
+const isOver = (reported: Reported | null): Cell => ({ reported, next: over, stands: [] });
+const isUnknown = (reported: Reported, stands: readonly number[]): Cell => ({
+  reported,
   next: unknown,
   stands,
 });
-const isCommitted: Cell = { told: 'committed', next: committed, stands: [1] };
-const goesOn = (told: Told, ...stands: readonly number[]): Cell => ({ told, next: open, stands });
+const isCommitted: Cell = { reported: 'committed', next: committed, stands: [1] };
+const goesOn = (reported: Reported, ...stands: readonly number[]): Cell => ({
+  reported,
+  next: open,
+  stands,
+});
 
 /** The worker that would answer is dead: requests in flight have no reply. */
 const whoAnsweredDied: Cells = {
@@ -141,7 +149,7 @@ type Played = {
 };
 
 /** The requests in flight, and their replies. */
-type UnderWay = ReadonlyMap<Played, Promise<Told>>;
+type UnderWay = ReadonlyMap<Played, Promise<Reported>>;
 
 /** A gateway that loses transactions. Two of them may use one database. */
 type Stage = {
@@ -191,7 +199,7 @@ async function lose(stage: Stage, cells: Cells): Promise<void> {
   const { via } = stage;
   if (via !== undefined) await Promise.all(all.map(prepare));
   const agent = await via?.(all.length);
-  const underWay = new Map<Played, Promise<Told>>();
+  const underWay = new Map<Played, Promise<Reported>>();
   await looking(async (eye) => {
     for (const played of all) {
       // If time matters, none waits for the others.
@@ -203,9 +211,9 @@ async function lose(stage: Stage, cells: Cells): Promise<void> {
   const seen = await looking((eye) =>
     Promise.all(
       all.map(async (played) => {
-        const told = (await underWay.get(played)) ?? null;
+        const reported = (await underWay.get(played)) ?? null;
         const next = played.cell.next === null ? null : await goOn(played);
-        return [played.name, { told, next, stands: await rowsOf(played.who, eye) }] as const;
+        return [played.name, { reported, next, stands: await rowsOf(played.who, eye) }] as const;
       }),
     ),
   );
@@ -215,9 +223,9 @@ async function lose(stage: Stage, cells: Cells): Promise<void> {
   for (const { who, cell } of all) standing.push(...cell.stands.map((n) => [who, n] as const));
 }
 
-function seenBy({ rollbackTold }: Door, cell: Cell): Cell {
+function seenBy({ rollbackReported }: Door, cell: Cell): Cell {
   if (cell.next === null) return cell;
-  return { ...cell, next: { ...cell.next, rollback: rollbackTold(cell.next.rollback) } };
+  return { ...cell, next: { ...cell.next, rollback: rollbackReported(cell.next.rollback) } };
 }
 
 async function prepare(played: Played): Promise<void> {
@@ -233,7 +241,7 @@ async function arrive(
   played: Played,
   eye: Connection,
   via: Agent | undefined,
-  underWay: Map<Played, Promise<Told>>,
+  underWay: Map<Played, Promise<Reported>>,
 ): Promise<void> {
   const { step, ...kept } = moments[played.moment];
   if (step === null) return;
@@ -253,7 +261,7 @@ async function arrive(
   });
 }
 
-function take(played: Played, step: Step, via: Agent | undefined): Promise<Told> {
+function take(played: Played, step: Step, via: Agent | undefined): Promise<Reported> {
   const { client } = played;
   switch (step) {
     case 'BEGIN':
@@ -398,8 +406,8 @@ test('its gateway is stopped in order, and started again', async () => {
     const meanwhile = committing.map(({ client }) => client.rollback());
     proxy.release();
     await Promise.all(underWay.values());
-    const told = committing.map(({ door }) => door.rollbackTold('committed'));
-    assert.deepEqual(await Promise.all(meanwhile), told);
+    const reported = committing.map(({ door }) => door.rollbackReported('committed'));
+    assert.deepEqual(await Promise.all(meanwhile), reported);
     await former.stop();
   };
   await lose(
@@ -448,8 +456,8 @@ async function loseByTime(settings: object, end: 'idle' | 'too_old', cells: Cell
       return all >= idle;
     });
     // An interrupted statement has a second for its answer, which does not come.
-    const ends = [...underWay].filter(([{ cell }]) => cell.told?.startsWith(tooLate));
-    await Promise.all(ends.map(([, told]) => told));
+    const ends = [...underWay].filter(([{ cell }]) => cell.reported?.startsWith(tooLate));
+    await Promise.all(ends.map(([, reported]) => reported));
     own.release();
     await Promise.all(underWay.values());
   };

@@ -34,7 +34,7 @@ beforeEach(async () => {
   await database.query('delete from t; delete from plain; insert into t values (1, 0), (2, 0)');
 });
 
-type Told = {
+type Reported = {
   readonly status?: number;
   readonly code?: string;
   readonly outcome?: string;
@@ -49,8 +49,8 @@ const bodyOf = (statements: readonly string[], options = {}) => ({
   ...options,
 });
 
-async function batch(statements: readonly string[], options = {}): Promise<Told> {
-  return (await gateway.post('/v1/batch', bodyOf(statements, options))).json<Told>();
+async function batch(statements: readonly string[], options = {}): Promise<Reported> {
+  return (await gateway.post('/v1/batch', bodyOf(statements, options))).json<Reported>();
 }
 
 /** Sends a batch and gives the connection to the caller. */
@@ -63,7 +63,12 @@ async function send(statements: readonly string[]) {
   return connection;
 }
 
-const told = ({ status, code, outcome, statement }: Told) => [status, code, outcome, statement];
+const reported = ({ status, code, outcome, statement }: Reported) => [
+  status,
+  code,
+  outcome,
+  statement,
+];
 const write = 'insert into t values (3, 0)';
 
 async function values(): Promise<unknown[]> {
@@ -79,7 +84,7 @@ async function deadlock(
   one: readonly string[],
   other: readonly string[],
   options = {},
-): Promise<[Told, Told]> {
+): Promise<[Reported, Reported]> {
   const gate = await closeGate(database);
   const wait = `select ${gate.zero}`;
   const both = [one, other].map((statements) =>
@@ -90,7 +95,7 @@ async function deadlock(
   } finally {
     await gate.open();
   }
-  return (await Promise.all(both)) as [Told, Told];
+  return (await Promise.all(both)) as [Reported, Reported];
 }
 
 /** Row 2, and more: of two that deadlock the one that has changed fewer rows is the victim. */
@@ -134,7 +139,7 @@ test('without reruns, the batch that lost reports that it may be repeated', asyn
   const both = await deadlock([add(1), add(2)], [add(2), add(1)], { retry: 0 });
   const lost = both.filter(({ committed }) => committed !== true);
   assert.equal(lost.length, 1);
-  assert.deepEqual(told(lost[0] ?? {}), [409, 'ER_LOCK_DEADLOCK', 'rolled_back', 2]);
+  assert.deepEqual(reported(lost[0] ?? {}), [409, 'ER_LOCK_DEADLOCK', 'rolled_back', 2]);
   assert.equal(lost[0]?.retryable, true);
   assert.deepEqual(await values(), [
     [1, 1],
@@ -160,14 +165,14 @@ test('a deadline that meets a deadlock: all is undone, and it is said', async ()
     await gate.open();
   }
   assert.equal((await other).committed, true);
-  assert.deepEqual(told(await late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+  assert.deepEqual(reported(await late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
   rule.remove();
   atDeadline.remove();
 });
 
 test('a deadlock that a procedure swallows is noticed: partial, and not run again', async () => {
   const both = await deadlock([add(1), 'call swallows()'], [heavy, add(1)]);
-  assert.deepEqual(told(both[0]), [409, 'TRANSACTION_ENDED', 'partial', 2]);
+  assert.deepEqual(reported(both[0]), [409, 'TRANSACTION_ENDED', 'partial', 2]);
   assert.equal(both[1].committed, true);
 });
 
@@ -177,7 +182,7 @@ test('a deadlock that could not undo all is partial, and not run again', async (
   const heavier = [heavy, 'insert into plain values (2)', add(1)];
   const [victim, other] = await deadlock(light, heavier);
   assert.equal(other.committed, true);
-  assert.deepEqual(told(victim), [409, 'ER_LOCK_DEADLOCK', 'partial', 3]);
+  assert.deepEqual(reported(victim), [409, 'ER_LOCK_DEADLOCK', 'partial', 3]);
   assert.equal(victim.retryable, false);
   const [row] = await database.query('select count(*) as n from plain');
   assert.equal(Number(row?.n), 2);
@@ -193,7 +198,7 @@ test('a lock that is waited for too long: all is undone', async () => {
     await keeper.query(add(2));
     const statements = [write, waitAsLittle(), add(2)];
     const problem = await batch(statements, { retry: 0 });
-    assert.deepEqual(told(problem), [409, 'ER_LOCK_WAIT_TIMEOUT', 'rolled_back', 2]);
+    assert.deepEqual(reported(problem), [409, 'ER_LOCK_WAIT_TIMEOUT', 'rolled_back', 2]);
   } finally {
     await keeper.query('rollback');
     keeper.destroy();
@@ -230,14 +235,14 @@ test('a batch that always finds its lock taken is run four times where it does n
     await keeper.query('begin');
     await keeper.query(add(2));
     const problem = await batch([write, waitAsLittle(), add(2)]);
-    assert.deepEqual(told(problem), [409, 'ER_LOCK_WAIT_TIMEOUT', 'rolled_back', 2]);
+    assert.deepEqual(reported(problem), [409, 'ER_LOCK_WAIT_TIMEOUT', 'rolled_back', 2]);
     assert.equal(problem.retryable, true);
     assert.equal(rule.hits(), 4);
     const late = await batch([write, 'set innodb_lock_wait_timeout = 1', add(2)], {
       retry: 100,
       timeout_ms: 1500,
     });
-    assert.deepEqual(told(late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+    assert.deepEqual(reported(late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
   } finally {
     rule.remove();
     await keeper.query('rollback');
@@ -263,7 +268,7 @@ test('a row that has changed since the snapshot: the batch is run again', async 
     } finally {
       await gate.open();
     }
-    const { committed, retries } = (await reply).json<Told>();
+    const { committed, retries } = (await reply).json<Reported>();
     assert.deepEqual([committed, retries], [true, 1]);
   } finally {
     await own.stop();
@@ -276,7 +281,7 @@ test('a row that has changed since the snapshot: the batch is run again', async 
 
 test('a deadline undoes all that was done, and reports it', async () => {
   const problem = await batch([write, 'do sleep(60)'], { timeout_ms: 1000 });
-  assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+  assert.deepEqual(reported(problem), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
   assert.equal(problem.retryable, true);
   assert.deepEqual(await values(), untouched);
   const dry = await gateway.post('/v1/query', {
@@ -284,13 +289,18 @@ test('a deadline undoes all that was done, and reports it', async () => {
     dry_run: true,
     timeout_ms: 1000,
   });
-  assert.deepEqual(told(dry.json<Told>()), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+  assert.deepEqual(reported(dry.json<Reported>()), [
+    504,
+    'DEADLINE_RUNNING',
+    'rolled_back',
+    undefined,
+  ]);
   assert.deepEqual(await values(), untouched);
 });
 
 test('a deadline in a procedure that has committed is partial', async () => {
   const problem = await batch([write, 'call commits()'], { timeout_ms: 1000 });
-  assert.deepEqual(told(problem).slice(0, 3), [504, 'DEADLINE_RUNNING', 'partial']);
+  assert.deepEqual(reported(problem).slice(0, 3), [504, 'DEADLINE_RUNNING', 'partial']);
   assert.equal((await values()).length, 4);
 });
 
@@ -322,7 +332,7 @@ test('a client that leaves after COMMIT was sent: it runs to its end', async () 
 test('a deadline while COMMIT runs: no reply claims that the batch was not applied', async () => {
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const problem = await batch([write], { timeout_ms: 1500 });
-  assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'unknown', undefined]);
+  assert.deepEqual(reported(problem), [504, 'DEADLINE_RUNNING', 'unknown', undefined]);
   assert.equal(problem.retryable, false);
   assert.equal((await values()).length, 3);
   rule.remove();
@@ -353,11 +363,11 @@ test('a connection that is lost at any step: no reply claims that nothing was ap
       const what = `${matches} ${JSON.stringify(fault)}`;
       if (rule.hits() > 0) {
         assert.deepEqual(
-          told(reply.json<Told>()),
+          reported(reply.json<Reported>()),
           [502, 'CONNECTION_LOST', 'unknown', undefined],
           what,
         );
-        assert.equal(reply.json<Told>().retryable, false);
+        assert.equal(reply.json<Reported>().retryable, false);
       } else {
         assert.equal(reply.status, 200, what);
       }
@@ -382,7 +392,7 @@ test('a connection that is lost at any step: no reply claims that nothing was ap
 test('a connection that is lost while all is undone is unknown', async () => {
   const rule = proxy.on(/^ROLLBACK TO/, { kind: 'cut-request' }, { times: 1 });
   const problem = await batch([write, 'insert into t values (1, 0)']);
-  assert.deepEqual(told(problem).slice(2), ['unknown', 1]);
+  assert.deepEqual(reported(problem).slice(2), ['unknown', 1]);
   rule.remove();
   await eventually('the server has undone it', async () => (await values()).length === 2);
 });
@@ -396,8 +406,13 @@ test('a full queue refuses a batch, and a waiting one is withdrawn at a quarter 
     await eventually('one waits', async () =>
       (await gateway.get('/metrics')).text.match(/^dbhttpd_queue_length\S* 1$/m),
     );
-    assert.deepEqual(told(await batch([write])), [503, 'QUEUE_FULL', 'not_executed', undefined]);
-    assert.deepEqual(told(await waiting), [503, 'WAITED_TOO_LONG', 'not_executed', undefined]);
+    assert.deepEqual(reported(await batch([write])), [
+      503,
+      'QUEUE_FULL',
+      'not_executed',
+      undefined,
+    ]);
+    assert.deepEqual(reported(await waiting), [503, 'WAITED_TOO_LONG', 'not_executed', undefined]);
     await gate.open();
     assert.deepEqual(
       (await Promise.all(held)).map(({ committed }) => committed),
@@ -417,7 +432,7 @@ test('a stop lets a batch run to its end', async () => {
   const stopped = other.stop();
   await eventually('the stop has begun', () => /stopp|drain/.test(other.log()));
   await gate.open();
-  assert.equal((await reply).json<Told>().committed, true);
+  assert.equal((await reply).json<Reported>().committed, true);
   await stopped;
   assert.deepEqual(await values(), [
     [1, 1],

@@ -70,7 +70,12 @@ async function problemOf(statements: readonly Statement[], options = {}): Promis
   return problem;
 }
 
-const told = ({ status, code, outcome, statement }: Problem) => [status, code, outcome, statement];
+const reported = ({ status, code, outcome, statement }: Problem) => [
+  status,
+  code,
+  outcome,
+  statement,
+];
 
 async function count(table: string): Promise<number> {
   return Number((await database.query(`select count(*) as n from ${table}`))[0]?.n);
@@ -134,7 +139,7 @@ test('an error undoes all and reports which statement', async () => {
     order,
     "insert into stock values ('A', 1)",
   ]);
-  assert.deepEqual(told(problem), [409, 'ER_DUP_ENTRY', 'rolled_back', 2]);
+  assert.deepEqual(reported(problem), [409, 'ER_DUP_ENTRY', 'rolled_back', 2]);
   assert.equal(problem.errno, 1062);
   assert.equal(problem.retryable, false);
   assert.deepEqual([await count('orders'), await count('items')], [0, 0]);
@@ -165,7 +170,7 @@ test('a failed expectation leaves no trace, in any place', async () => {
   for (const [statements, statement] of cases) {
     const problem = await problemOf(statements);
     assert.deepEqual(
-      told(problem),
+      reported(problem),
       [409, 'EXPECTATION_FAILED', 'rolled_back', statement],
       problem.detail,
     );
@@ -199,15 +204,15 @@ test('a statement that might end the transaction is refused before anything runs
   ];
   for (const sql of refused) {
     const problem = await problemOf([write, sql]);
-    assert.deepEqual(told(problem), [400, 'NOT_IN_TRANSACTION', 'not_executed', 1], sql);
+    assert.deepEqual(reported(problem), [400, 'NOT_IN_TRANSACTION', 'not_executed', 1], sql);
   }
-  assert.deepEqual(told(await problemOf([write, 'select 1; select 2'])), [
+  assert.deepEqual(reported(await problemOf([write, 'select 1; select 2'])), [
     400,
     'SEVERAL_STATEMENTS',
     'not_executed',
     1,
   ]);
-  assert.deepEqual(told(await problemOf([write, { sql: 'select ?', params: [] }])), [
+  assert.deepEqual(reported(await problemOf([write, { sql: 'select ?', params: [] }])), [
     400,
     'PARAMS_COUNT',
     'not_executed',
@@ -247,7 +252,11 @@ test('the reply to an invalid request names the mistake', async () => {
   for (const [body, code, detail, statement] of cases) {
     const reply = await gateway.post('/v1/batch', body);
     const problem = reply.json<Problem>();
-    assert.deepEqual(told(problem), [400, code, 'not_executed', statement], JSON.stringify(body));
+    assert.deepEqual(
+      reported(problem),
+      [400, code, 'not_executed', statement],
+      JSON.stringify(body),
+    );
     assert.match(problem.detail, detail);
   }
   const keyed = await post(['select 1'], {}, { 'Idempotency-Key': 'a' });
@@ -267,7 +276,12 @@ test('a procedure that ends the transaction is noticed at once: partial, and not
       [write, `call ${name}()`],
     ]) {
       await database.query('delete from orders');
-      assert.deepEqual(told(await problemOf(statements)), [409, 'TRANSACTION_ENDED', 'partial', 1]);
+      assert.deepEqual(reported(await problemOf(statements)), [
+        409,
+        'TRANSACTION_ENDED',
+        'partial',
+        1,
+      ]);
       assert.deepEqual(
         (await database.query('select user from orders order by user')).map((row) => row.user),
         [1, user],
@@ -280,12 +294,12 @@ test('changes outside of transactions are never reported as rolled back', async 
   const fails = "insert into stock values ('A', 1)";
   for (const sql of ['insert into plain values (1)', 'insert into audited values (1)']) {
     const problem = await problemOf(['insert into orders (user) values (1)', sql, fails]);
-    assert.deepEqual(told(problem), [409, 'ER_DUP_ENTRY', 'partial', 2], sql);
+    assert.deepEqual(reported(problem), [409, 'ER_DUP_ENTRY', 'partial', 2], sql);
   }
   const unmet = await problemOf([
     { sql: 'insert into plain values (1)', expect: { affected_rows: 2 } },
   ]);
-  assert.deepEqual(told(unmet), [409, 'EXPECTATION_FAILED', 'partial', 0]);
+  assert.deepEqual(reported(unmet), [409, 'EXPECTATION_FAILED', 'partial', 0]);
   assert.deepEqual([await count('orders'), await count('plain')], [0, 3]);
 });
 
@@ -293,13 +307,13 @@ test('without a transaction, executed statements remain and are reported', async
   const write = 'insert into orders (user) values (1)';
   const fails = "insert into stock values ('A', 1)";
   assert.equal((await committed([write, write], { atomic: false })).results.length, 2);
-  assert.deepEqual(told(await problemOf([write, fails, write], { atomic: false })), [
+  assert.deepEqual(reported(await problemOf([write, fails, write], { atomic: false })), [
     409,
     'ER_DUP_ENTRY',
     'partial',
     1,
   ]);
-  assert.deepEqual(told(await problemOf([fails, write], { atomic: false })), [
+  assert.deepEqual(reported(await problemOf([fails, write], { atomic: false })), [
     409,
     'ER_DUP_ENTRY',
     'failed',
@@ -308,13 +322,13 @@ test('without a transaction, executed statements remain and are reported', async
   const unmet = await problemOf([{ sql: write, expect: { affected_rows: 2 } }, write], {
     atomic: false,
   });
-  assert.deepEqual(told(unmet), [409, 'EXPECTATION_FAILED', 'partial', 0]);
+  assert.deepEqual(reported(unmet), [409, 'EXPECTATION_FAILED', 'partial', 0]);
   assert.equal(await count('orders'), 4);
 });
 
 test('isolation and read_only are those of the transaction, and of nothing after it', async () => {
   const refused = await problemOf(['delete from stock'], { read_only: true });
-  assert.deepEqual(told(refused), [403, 'READ_ONLY', 'not_executed', 0]);
+  assert.deepEqual(reported(refused), [403, 'READ_ONLY', 'not_executed', 0]);
   const keeper = await database.connect();
   try {
     await keeper.query("begin; insert into stock values ('C', 1)");
@@ -374,14 +388,14 @@ test('results beyond the buffer undo the batch', async () => {
     "select repeat('x', 1000000) from numbers where seq <= 30",
     'select seq, repeat("x", 1000) from numbers',
   ]);
-  assert.deepEqual(told(problem), [422, 'RESULT_TOO_LARGE', 'rolled_back', undefined]);
+  assert.deepEqual(reported(problem), [422, 'RESULT_TOO_LARGE', 'rolled_back', undefined]);
   assert.equal(await count('orders'), 0);
 });
 
 test('a result that cannot be written undoes the batch', async () => {
   const statements = ['insert into orders (user) values (1)', 'select 1 as a, 2 as a'];
   const problem = await problemOf(statements, { rows: 'object' });
-  assert.deepEqual(told(problem), [400, 'DUPLICATE_COLUMNS', 'rolled_back', undefined]);
+  assert.deepEqual(reported(problem), [400, 'DUPLICATE_COLUMNS', 'rolled_back', undefined]);
   assert.equal(await count('orders'), 0);
 });
 
@@ -440,7 +454,7 @@ test('a dry run reports what would be done, and leaves no trace', async () => {
 test('a write that touches too many rows is undone', async () => {
   const most = (max_affected: number) => query({ sql: 'update stock set n = n + 1', max_affected });
   const refused = (await most(1)).json<Problem>();
-  assert.deepEqual(told(refused), [409, 'TOO_MANY_ROWS', 'rolled_back', 0]);
+  assert.deepEqual(reported(refused), [409, 'TOO_MANY_ROWS', 'rolled_back', 0]);
   assert.deepEqual(await database.query("select n from stock where sku = 'A'"), [{ n: 5 }]);
   const reply = (await most(2)).json<Record<string, unknown>>();
   assert.deepEqual([reply.affected_rows, reply.rolled_back], [2, undefined]);
@@ -454,7 +468,7 @@ test('a write that gives back its rows is counted by them', async (t) => {
   }
   const wish = { sql: 'delete from stock returning sku' };
   const refused = (await query({ ...wish, max_affected: 1 })).json<Problem>();
-  assert.deepEqual(told(refused), [409, 'TOO_MANY_ROWS', 'rolled_back', 0]);
+  assert.deepEqual(reported(refused), [409, 'TOO_MANY_ROWS', 'rolled_back', 0]);
   assert.equal(await count('stock'), 2);
   const reply = await query({ ...wish, max_affected: 2 });
   assert.equal(reply.json<{ row_count: number }>().row_count, 2);

@@ -32,14 +32,14 @@ test('cut anywhere by the database, a reply is a failure for its reader', async 
   // Places in the columns, in the first rows, around the end of the part that is held back, and far behind it.
   for (const afterBytes of [64, 9_041, 65_536, 71_003, 300_017, 1_234_567, 3_000_001]) {
     const rule = proxy.on(/from big/, { kind: 'cut-reply', afterBytes });
-    const told = await Promise.all(
+    const reported = await Promise.all(
       ways.map(async (way) => {
         const reply = await open({ to: gateway, sql: selectBig, ...way });
         return { ...way, status: reply.statusCode, ...(await collectUntilCut(reply)) };
       }),
     );
     rule.remove();
-    for (const { type, coding, status, isCut, body } of told) {
+    for (const { type, coding, status, isCut, body } of reported) {
       const what = `${type} ${coding} cut after ${afterBytes}`;
       if (status === 502) {
         assert.equal((JSON.parse(body.toString()) as Problem).code, 'CONNECTION_LOST', what);
@@ -90,8 +90,8 @@ test('a worker that is killed leaves nothing that looks whole', async () => {
   );
   const [worker = 0] = gateway.workers();
   process.kill(worker, 'SIGKILL');
-  const told = replies.map(collectUntilCut);
-  for (const [index, { isCut, body }] of (await Promise.all(told)).entries()) {
+  const reported = replies.map(collectUntilCut);
+  for (const [index, { isCut, body }] of (await Promise.all(reported)).entries()) {
     const { type, coding } = ways[index] as (typeof ways)[number];
     assert.ok(isCut, `${type} ${coding}`);
     if (type === ndjson) assert.ok(!looksWhole(type, { isCut, body }));

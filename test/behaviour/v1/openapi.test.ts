@@ -80,19 +80,19 @@ function check(schema: object, value: unknown): string {
 }
 
 /** A reply, to any kind of request. */
-type Told = {
+type Reported = {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
   readonly body: Buffer;
 };
 
-async function post(body: object | string, headers = {}, path = '/v1/query'): Promise<Told> {
+async function post(body: object | string, headers = {}, path = '/v1/query'): Promise<Reported> {
   const reply = await gateway.post(path, body, { headers: { ...authorization, ...headers } });
   return { ...reply, header: (name) => reply.headers[name.toLowerCase()]?.toString() };
 }
 
 /** Bytes that a client library would not send, behind the request line and a token. */
-const raw = (path: string, bytes: string): Promise<Told> =>
+const raw = (path: string, bytes: string): Promise<Reported> =>
   exchange(gateway.port, `POST ${path} HTTP/1.1\r\n${bytes}`, { timeoutMs: 60_000 });
 
 test('its document is one of OpenAPI 3.1, behind the guards of everything else', async () => {
@@ -108,10 +108,10 @@ test('its document is one of OpenAPI 3.1, behind the guards of everything else',
 const jsonTypes = ['application/json', 'application/problem+json'];
 
 /** The requests that cause each status. A status may have several causes. */
-type Provocations = Readonly<Record<string, readonly (() => Promise<Told>)[]>>;
+type Provocations = Readonly<Record<string, readonly (() => Promise<Reported>)[]>>;
 
 /** A request that runs one statement, by a path's own body. */
-type AskOne = (sql: string, options?: object, headers?: object) => Promise<Told>;
+type AskOne = (sql: string, options?: object, headers?: object) => Promise<Reported>;
 
 const query: AskOne = (sql, options = {}, headers = {}) => post({ sql, ...options }, headers);
 const batch: AskOne = (sql, options = {}, headers = {}) => {
@@ -191,7 +191,7 @@ function twice<Way>(way: Way): readonly Way[] {
 }
 
 /** Sends headers that do not end, and has the gateway find that their time is over. */
-async function neverFinish(path: string): Promise<Told> {
+async function neverFinish(path: string): Promise<Reported> {
   writeFileSync(hurry, '');
   try {
     return await raw(path, 'Host: localhost');
@@ -200,25 +200,25 @@ async function neverFinish(path: string): Promise<Told> {
   }
 }
 
-async function reuseKey(ask: AskOne): Promise<Told> {
+async function reuseKey(ask: AskOne): Promise<Reported> {
   const headers = { 'Idempotency-Key': 'reused' };
   await ask(write, {}, headers);
   return ask('delete from kept where id = 0', {}, headers);
 }
 
-async function loseTheTable(ask: AskOne): Promise<Told> {
+async function loseTheTable(ask: AskOne): Promise<Reported> {
   await database.query('rename table request_keys to elsewhere');
-  const told = await ask(write, {}, { 'Idempotency-Key': 'lost' });
+  const reported = await ask(write, {}, { 'Idempotency-Key': 'lost' });
   await database.query('rename table elsewhere to request_keys');
-  return told;
+  return reported;
 }
 
-async function loseTheDatabase(ask: AskOne): Promise<Told> {
+async function loseTheDatabase(ask: AskOne): Promise<Reported> {
   proxy.on(/lost on its way/, { kind: 'cut-after-request' }, { times: 1 });
   return await ask("insert into kept (id) select 9 where 'lost on its way' = ''");
 }
 
-async function fillTheQueue(ask: AskOne): Promise<Told> {
+async function fillTheQueue(ask: AskOne): Promise<Reported> {
   await occupy(guarded(), proxy);
   const waits = ask('select 1');
   await waiting(guarded(), 1);
@@ -242,17 +242,17 @@ for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/b
   test(`every status that is listed for ${path} is provoked, and each reply matches its description`, async () => {
     const responses = document.paths[path]?.post?.responses ?? {};
     assert.deepEqual(Object.keys(responses), Object.keys(provocations));
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const [status, ways] of Object.entries(provocations)) {
       for (const [way, provoke] of ways.entries()) {
         const reply = await provoke();
         const where = `${status}, way ${way}: ${reply.body.toString()}`;
         assert.equal(reply.status, Number(status), where);
-        told.add(checkReply(reply, responses[status] ?? { headers: {}, content: {} }, where));
+        reported.add(checkReply(reply, responses[status] ?? { headers: {}, content: {} }, where));
       }
     }
     const listed = Object.values(responses).flatMap(({ content }) => Object.keys(content));
-    assert.deepEqual([...told].sort(), [...new Set(listed)].sort());
+    assert.deepEqual([...reported].sort(), [...new Set(listed)].sort());
   });
 }
 
@@ -271,8 +271,8 @@ for (const [path, method] of inside) {
     const runs = guarded().dbPost({ SQL: `select ${gate.zero}` });
     const { requests } = await eventually('it runs', async () => {
       const reply = await gateway.get('/v1/requests', { headers: authorization });
-      const told = reply.json<{ requests: { id: string }[] }>();
-      return told.requests.length > 0 && told;
+      const reported = reply.json<{ requests: { id: string }[] }>();
+      return reported.requests.length > 0 && reported;
     });
     const ask = (id = requests[0]?.id ?? '', headers = {}) =>
       gateway.request(path.replace('{id}', id), {
@@ -305,7 +305,7 @@ for (const [path, method] of inside) {
 }
 
 /** Returns the reply's media type. */
-function checkReply(reply: Told, { headers, content }: Answer, where: string): string {
+function checkReply(reply: Reported, { headers, content }: Answer, where: string): string {
   for (const [name, { required, schema }] of Object.entries(headers)) {
     const value = reply.header(name);
     if (required === true) assert.ok(value, `${name} of ${where}`);

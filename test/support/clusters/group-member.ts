@@ -83,7 +83,7 @@ export async function startGroupMember(
     // It refuses to start again while the list is there.
     force: () => run(`${set(`force_members = '${own}'`)}; ${set("force_members = ''")}`),
     promote: async () => {
-      await run(`select group_replication_set_as_primary(@@server_uuid, ${mostRunningSeconds})`);
+      await run(`select group_replication_set_as_primary(@@server_uuid, ${maxRunningSeconds})`);
       return performance.now();
     },
   };
@@ -93,7 +93,7 @@ export async function startGroupMember(
  * Statements that still run on the former primary are ended after this time. Otherwise transactions that wait for each other's rows, and
  * for the lock by which it becomes read-only, would hold up the switch and the new primary until the locks' own timeout.
  */
-const mostRunningSeconds = 1;
+const maxRunningSeconds = 1;
 
 /**
  * A member that is silent for the five seconds that cannot be set is given up at once; one that finds itself given up waits for its operator. Becoming

@@ -103,7 +103,7 @@ class Load {
   readonly failed: string[] = [];
   answered = 0;
   readonly #port: number;
-  readonly #told = new Set<number>();
+  readonly #reported = new Set<number>();
   #lanes: Promise<unknown> = Promise.resolve();
   #isOver = false;
   #lastId = 0;
@@ -131,7 +131,9 @@ class Load {
 
   judge(rows: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
     const written = new Map(rows.map(({ id, n }) => [Number(id), Number(n)]));
-    const lost = [...this.#told].filter((id) => !written.has(id)).map((id) => `${id} is missing`);
+    const lost = [...this.#reported]
+      .filter((id) => !written.has(id))
+      .map((id) => `${id} is missing`);
     const twice = [...written]
       .filter(([, n]) => n > 1)
       .map(([id, n]) => `${id} is there ${n} times`);
@@ -165,7 +167,7 @@ class Load {
       return;
     }
     this.answered += 1;
-    if (way.writes) this.#told.add(id);
+    if (way.writes) this.#reported.add(id);
   }
 }
 

@@ -197,14 +197,14 @@ function usualAnswer(statement: string): readonly Buffer[] {
 }
 
 /** The end of a flood, for a client that takes all of it. */
-export const mostFlooded = 256 * 1024 * 1024;
+export const maxFlooded = 256 * 1024 * 1024;
 const piece = Buffer.alloc(64 * 1024, 1);
 
 /** Sends the pieces one after the other, for as long as there are any and the client takes them. */
 export function flood(client: FakeClient, pieces: Iterator<Buffer>): void {
   const { socket } = client;
   const next = () => {
-    while (client.flooded < mostFlooded && !socket.destroyed) {
+    while (client.flooded < maxFlooded && !socket.destroyed) {
       const bytes = pieces.next().value as Buffer;
       client.flooded += bytes.length;
       if (!socket.write(bytes)) {

@@ -2,7 +2,7 @@
 import type { Database } from './mariadb.ts';
 
 /** The number of rows of the table. */
-export const mostNumbers = 30_000;
+export const maxNumbers = 30_000;
 
 /** Creates the table `numbers`, whose column `seq` has 1 to 30,000. For more rows, join it with itself. */
 export async function createNumbers(database: Database): Promise<void> {
@@ -14,6 +14,6 @@ export async function createNumbers(database: Database): Promise<void> {
     `insert into numbers with digit as (${digits})
        select 1 + a.d * 10000 + b.d * 1000 + c.d * 100 + e.d * 10 + f.d
        from digit a, digit b, digit c, digit e, digit f where a.d * 10000 < ?`,
-    [mostNumbers],
+    [maxNumbers],
   );
 }

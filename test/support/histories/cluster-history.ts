@@ -127,11 +127,11 @@ export async function findRefusal(
   const asked = { SQL: 'insert into written (id) values (0)', TIMEOUT: 500 };
   const { status, text } = await gateway.dbPost(asked);
   const unusable = '"roles":["unusable","unusable","unusable"]';
-  const isTold =
+  const isReported =
     ready.status === 503 && ready.text.includes('NO_SERVER') && ready.text.includes(unusable);
   const isRefused = status === 503 && text.includes('NO_PRIMARY') && text.includes('not_executed');
   return [
-    ...(isTold ? [] : [wrong(`/readyz: ${ready.status} ${ready.text}`)]),
+    ...(isReported ? [] : [wrong(`/readyz: ${ready.status} ${ready.text}`)]),
     ...(isRefused ? [] : [wrong(`${status} ${text}`)]),
     ...(gateway.log().includes(reason) ? [] : [wrong(`the log does not say: ${reason}`)]),
   ];
@@ -179,7 +179,7 @@ export async function judgeWrites(
 }
 
 /** Nodes apply what others have written a moment later. */
-const mostDelayMs = 10_000;
+const maxDelayMs = 10_000;
 
 /** The differences between the nodes, and counts that are not those of the rows; nothing if all is right. */
 async function compareNodes(nodes: readonly ClusterNode[]): Promise<string[]> {
@@ -188,7 +188,7 @@ async function compareNodes(nodes: readonly ClusterNode[]): Promise<string[]> {
     held = await Promise.all(nodes.map(readHeld));
     return held.every((row) => areAlike(row, held[0] ?? {}));
   };
-  const limits = { timeoutMs: mostDelayMs, everyMs: 200 };
+  const limits = { timeoutMs: maxDelayMs, everyMs: 200 };
   return eventually('all nodes hold the same', agree, limits).then(
     () => [],
     () => [JSON.stringify(held)],

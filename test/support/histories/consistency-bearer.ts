@@ -67,10 +67,10 @@ export function createAsker(): Asker {
       const carried = token === null ? {} : { 'X-Consistency-Token': token };
       const options = { method, agent, headers: { ...headers, ...carried } };
       const reply = await createAsk(url).post(path, body, options);
-      const told = reply.headers['x-consistency-token'];
+      const reported = reply.headers['x-consistency-token'];
       return {
         status: reply.status,
-        token: typeof told === 'string' ? told : null,
+        token: typeof reported === 'string' ? reported : null,
         isUnverified: reply.headers['x-consistency'] === 'unverified',
         text: reply.text,
       };
@@ -143,7 +143,7 @@ export function olderThan(
 }
 
 /** The higher counters of both. */
-export function mostOf(
+export function maxOf(
   one: ReadonlyMap<number, number>,
   other: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, number> {

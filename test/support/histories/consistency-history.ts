@@ -18,7 +18,7 @@ import {
   countersIn,
   counterTables,
   createAsker,
-  mostOf,
+  maxOf,
   nothingCarried,
   olderThan,
   type ReadingWay,
@@ -34,7 +34,7 @@ export type ConsistencyPlan = {
   /** The number of reads with tokens, of all readers together. A tenth as many without tokens come before them. */
   readonly reads: number;
   /** However few they are until then. */
-  readonly mostMs: number;
+  readonly maxMs: number;
   readonly semiSync: boolean;
 };
 
@@ -89,9 +89,9 @@ const aroundMs = 120_000;
 export function makeConsistencyHistories(
   plan: ConsistencyPlan,
 ): Promise<{ readonly without: ConsistencyHistory; readonly withTokens: ConsistencyHistory }> {
-  const { seed, reads, mostMs, semiSync } = plan;
-  const bound = mostMs * (1 + longestShareWithout) + aroundMs;
-  return makeHistory({ name: 'reads by token', seed, mostMs: bound }, async (crew) => {
+  const { seed, reads, maxMs, semiSync } = plan;
+  const bound = maxMs * (1 + longestShareWithout) + aroundMs;
+  return makeHistory({ name: 'reads by token', seed, maxMs: bound }, async (crew) => {
     const set = await crew.start('servers', startReplication({ semiSync }));
     await prepare(set);
     const gateways: Gateway[] = [];
@@ -100,10 +100,10 @@ export function makeConsistencyHistories(
       gateways.push(await crew.start('a gateway', startOver(set, [set.primary(), replica])));
     }
     for (const gateway of gateways) await waitUntilReadable(gateway);
-    const short = { reads: reads * shareWithout, mostMs: mostMs * longestShareWithout };
+    const short = { reads: reads * shareWithout, maxMs: maxMs * longestShareWithout };
     const stage = { set, gateways, crew };
     const without = await new Play({ ...short, sendsTokens: false }, stage).run();
-    const withTokens = await new Play({ reads, mostMs, sendsTokens: true }, stage).run();
+    const withTokens = await new Play({ reads, maxMs, sendsTokens: true }, stage).run();
     return { without, withTokens };
   });
 }
@@ -137,7 +137,7 @@ function startOver(set: ReplicatedSet, servers: readonly ReplicationServer[]): P
   });
 }
 
-type PlayPlan = Pick<ConsistencyPlan, 'reads' | 'mostMs'> & {
+type PlayPlan = Pick<ConsistencyPlan, 'reads' | 'maxMs'> & {
   readonly sendsTokens: boolean;
 };
 
@@ -173,7 +173,7 @@ class Play {
     await this.#hop();
     const timer = setTimeout(() => {
       this.#isLate = true;
-    }, this.#plan.mostMs);
+    }, this.#plan.maxMs);
     await crew.work({
       ...several('writer', writers, (actor, id) => this.#writer(actor, id)),
       ...several('reader', readers, (actor) => this.#reader(actor)),
@@ -238,7 +238,7 @@ class Play {
       const key = `${this.#plan.sendsTokens}-${id}-${n}`;
       const reply = await write(asker, this.#chooseUrl(random), id, { token, random, key });
       if (reply.status !== 200) throw new Error(`a write: ${reply.status} ${reply.text}`);
-      const floor = mostOf(carried.floor, new Map([[id, n]]));
+      const floor = maxOf(carried.floor, new Map([[id, n]]));
       carried = { token: reply.token ?? carried.token, floor, replicaOf: null };
       this.#note('write', reply);
       carried = await this.#readOnce(asker, carried, random);
@@ -328,10 +328,10 @@ class Play {
     if (replicaOf !== null && replicaOf !== url && !isPlain) this.#toReplica += 1;
     const older = olderThan(before.floor, seen);
     if (older.length > 0 && !reply.isUnverified) {
-      const text = `${way}: ${older.join(', ')}; sent ${explain(token)}, told ${explain(reply.token)}`;
+      const text = `${way}: ${older.join(', ')}; sent ${explain(token)}, reported ${explain(reply.token)}`;
       this.#older.push(text);
     }
-    const floor = reply.isUnverified ? before.floor : mostOf(before.floor, seen);
+    const floor = reply.isUnverified ? before.floor : maxOf(before.floor, seen);
     const isOfReplica = !isPlain && (before.token === null || replicaOf !== null);
     return { token: reply.token ?? before.token, floor, replicaOf: isOfReplica ? url : null };
   }

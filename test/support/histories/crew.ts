@@ -13,7 +13,7 @@ export type HistoryWish = {
   readonly name: string;
   readonly seed: number;
   /** It fails when it has not ended by then. */
-  readonly mostMs?: number;
+  readonly maxMs?: number;
   /** Called with lines of progress. */
   readonly say?: (line: string) => void;
 };
@@ -103,7 +103,7 @@ export class Crew {
 
 /** Makes a history: says its seed at once, and fails with every actor's place when it has not ended in time. */
 export async function makeHistory<History>(
-  { name, seed, mostMs = suiteMostMs, say = print }: HistoryWish,
+  { name, seed, maxMs = suiteMostMs, say = print }: HistoryWish,
   make: (crew: Crew) => Promise<History>,
 ): Promise<History> {
   say(`${name}: seed ${seed}`);
@@ -112,7 +112,7 @@ export async function makeHistory<History>(
   const explain = (problem: string) =>
     new Error(`${name}, seed ${seed}: ${problem}\n${crew.describe()}`);
   try {
-    return await within(make(crew), mostMs, () => explain(`has not ended within ${mostMs} ms`));
+    return await within(make(crew), maxMs, () => explain(`has not ended within ${maxMs} ms`));
   } finally {
     await crew.stopAll();
   }
@@ -146,12 +146,12 @@ export function several(
 
 async function within<Result>(
   work: Promise<Result>,
-  mostMs: number,
+  maxMs: number,
   problem: () => Error,
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(problem()), mostMs);
+    timer = setTimeout(() => reject(problem()), maxMs);
   });
   try {
     return await Promise.race([work, late]);

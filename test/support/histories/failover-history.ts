@@ -53,7 +53,7 @@ export type FailoverHistory = FailoverJudgement & {
 };
 
 /** Far more than a failover and a return take. */
-const mostMs = 200_000;
+const maxMs = 200_000;
 
 /** Starts what is needed, makes the history, ends all that was started. */
 export function makeFailoverHistory(plan: FailoverPlan): Promise<FailoverHistory> {
@@ -74,7 +74,7 @@ export function makeFailoverHistoryBefore(
 }
 
 function nameOf({ how, seed }: FailoverPlan) {
-  return { name: `a primary that is ${how}`, seed, mostMs };
+  return { name: `a primary that is ${how}`, seed, maxMs };
 }
 
 /** Creates the tables on every server of a set. */
@@ -157,7 +157,7 @@ async function direct(
     };
   };
   const run = await fail().finally(() => writing.end());
-  crew.note('asks again for what was told before');
+  crew.note('sends earlier requests again');
   return { ...run, writes: await askAgain(gateway, writing.writes, run.failover.struckMs) };
 }
 

@@ -1,17 +1,17 @@
 // The replies to writes during a failover, compared with what the new and the former primary hold in the end: every contradiction.
 import type { Write } from './failover-writes.ts';
 import { type Breach, findStrangers } from './judging.ts';
-import { describe, isSuccess, type Success, type Told } from './told.ts';
+import { describe, isSuccess, type Reported, type Success } from './reported.ts';
 
 /** The promises to clients that write during a failover. */
 export const failoverPromises = {
-  once: 'no write is there twice',
-  honest: 'what was told as not executed, rolled back or failed is not there',
-  kept: 'what was told as written is there, or was lost with the former primary before another was promoted',
-  whole: 'on the primary in use a key and its row are there together, or neither',
-  first: 'a repetition gets the reply that was given before',
-  told: 'who repeats with a key is told in the end',
-  excused: 'no failure but around the failover, and none that is not in the contract',
+  once: 'no write is applied twice',
+  honest: 'a write that was reported as not executed, rolled back or failed is not there',
+  kept: 'a write that was reported as written is there, or was lost with the former primary before another was promoted',
+  whole: 'on the primary in use a key and its row exist together, or neither does',
+  first: 'a repetition gets the first reply',
+  reported: 'a client that repeats with a key learns the outcome in the end',
+  excused: 'failures occur only around the failover, and only those in the contract',
   served: 'a write succeeds within 2 s of the promotion',
   alone: 'the former primary, back and writable, is not written to',
 } as const;
@@ -70,7 +70,7 @@ export function judgeFailover(
     ...judgeKept(write, found, lost.includes(write.id) && !failover.isLossless),
     ...judgeKey(write, found),
     ...judgeRepetitions(write),
-    ...write.told.flatMap((told) => judgeTold(write, told, failover)),
+    ...write.reported.flatMap((reported) => judgeReported(write, reported, failover)),
     ...judgeReturn(write, failover, found),
   ]);
   const asked = new Set(writes.map(({ id }) => id));
@@ -93,9 +93,9 @@ function breachOf(promise: keyof typeof failoverPromises, example: string): Brea
   return { promise: failoverPromises[promise], example };
 }
 
-function explain({ id, way, told }: Write, what: string): string {
-  const last = told.slice(-3).map(describe).join(', ');
-  return `${id} (${way}): ${what}; ${told.length} requests, the last told ${last}`;
+function explain({ id, way, reported }: Write, what: string): string {
+  const last = reported.slice(-3).map(describe).join(', ');
+  return `${id} (${way}): ${what}; ${reported.length} requests, the last reported ${last}`;
 }
 
 const countOn = (rows: ReadonlyMap<number, number> | null, id: number) => rows?.get(id) ?? 0;
@@ -115,12 +115,12 @@ const nothingStands: ReadonlySet<string | null> = new Set([
   null,
 ]);
 
-function isDenial(told: Told): boolean {
-  return told.kind === 'reply' && !isSuccess(told) && nothingStands.has(told.outcome);
+function isDenial(reported: Reported): boolean {
+  return reported.kind === 'reply' && !isSuccess(reported) && nothingStands.has(reported.outcome);
 }
 
 function judgeLies(write: Write, { rows, former }: FailoverFound): Breach[] {
-  if (!write.told.every(isDenial)) return [];
+  if (!write.reported.every(isDenial)) return [];
   const places = [
     ...(countOn(rows, write.id) > 0 ? ['the primary in use'] : []),
     ...(countOn(former, write.id) > 0 ? ['the former primary'] : []),
@@ -137,7 +137,7 @@ function isLost(
   { promotedMs, returnedMs }: Failover,
   { rows, former }: FailoverFound,
 ): boolean {
-  const last = write.told.filter(isSuccess).at(-1);
+  const last = write.reported.filter(isSuccess).at(-1);
   if (last === undefined || countOn(rows, write.id) > 0) return false;
   const isFromBefore =
     last.fromMs <= promotedMs && last.toMs <= (returnedMs ?? Number.POSITIVE_INFINITY);
@@ -145,7 +145,7 @@ function isLost(
 }
 
 function judgeKept(write: Write, { rows }: FailoverFound, isExcused: boolean): Breach[] {
-  const isMissing = write.told.some(isSuccess) && countOn(rows, write.id) === 0;
+  const isMissing = write.reported.some(isSuccess) && countOn(rows, write.id) === 0;
   return isMissing && !isExcused ? [breachOf('kept', explain(write, 'is not there'))] : [];
 }
 
@@ -158,27 +158,28 @@ function judgeKey(write: Write, { rows, keys }: FailoverFound): Breach[] {
 
 /** If a reply was lost with the former primary, its client gets another one, without the mark. */
 function judgeRepetitions(write: Write): Breach[] {
-  const successes = write.told.filter(isSuccess);
+  const successes = write.reported.filter(isSuccess);
   const isNew = (one: Success, index: number) =>
     one.isReplayed && index > 0 && !successes.slice(0, index).some(({ text }) => text === one.text);
   const wrong = successes.filter(isNew).map(({ text }) => breachOf('first', explain(write, text)));
-  const isTold = write.way !== 'batch with key' || successes.length > 0;
-  return isTold ? wrong : [...wrong, breachOf('told', explain(write, 'no success'))];
+  const isReported = write.way !== 'batch with key' || successes.length > 0;
+  return isReported ? wrong : [...wrong, breachOf('reported', explain(write, 'no success'))];
 }
 
-function judgeTold(write: Write, told: Told, failover: Failover): Breach[] {
-  if (isSuccess(told)) return [];
+function judgeReported(write: Write, reported: Reported, failover: Failover): Breach[] {
+  if (isSuccess(reported)) return [];
   const { struckMs, promotedMs, settledMs = promotedMs } = failover;
   const { serviceMs = promisedServiceMs } = failover;
-  const isAround = told.toMs >= struckMs && told.fromMs <= settledMs + serviceMs;
-  const isKnown = told.kind === 'reply' && (isDenial(told) || told.outcome === 'unknown');
+  const isAround = reported.toMs >= struckMs && reported.fromMs <= settledMs + serviceMs;
+  const isKnown =
+    reported.kind === 'reply' && (isDenial(reported) || reported.outcome === 'unknown');
   if (isAround && isKnown) return [];
-  const after = `${Math.round(told.fromMs - promotedMs)} ms after the promotion: ${describe(told)}`;
+  const after = `${Math.round(reported.fromMs - promotedMs)} ms after the promotion: ${describe(reported)}`;
   return [breachOf('excused', explain(write, after))];
 }
 
 function judgeReturn(write: Write, { returnedMs }: Failover, { former }: FailoverFound): Breach[] {
-  const [first] = write.told;
+  const [first] = write.reported;
   if (returnedMs === null || first === undefined || first.fromMs < returnedMs) return [];
   return countOn(former, write.id) > 0
     ? [breachOf('alone', explain(write, 'begun after its return, and there'))]
@@ -192,7 +193,7 @@ function servedAfter(
 ): number | null {
   const ends = writes
     .filter(({ id }) => countOn(rows, id) > 0 && countOn(former, id) === 0)
-    .flatMap(({ told }) => told.filter(isSuccess))
+    .flatMap(({ reported }) => reported.filter(isSuccess))
     .map(({ toMs }) => toMs - promotedMs)
     .filter((afterMs) => afterMs >= 0);
   return ends.length === 0 ? null : Math.min(...ends);

@@ -5,8 +5,8 @@ import { eventually } from '../eventually.ts';
 import { type Actor, type Crew, several } from './crew.ts';
 import { drawWay, repeat, type Write, writeRow } from './failover-writes.ts';
 import { countAlike } from './judging.ts';
+import { describe, isSuccess } from './reported.ts';
 import { type Asked, fetchCounts } from './server-look.ts';
-import { describe, isSuccess } from './told.ts';
 
 /** Clients at work. The caller must end them. */
 export type Writing = {
@@ -19,7 +19,7 @@ export type Writing = {
 };
 
 /** A gateway that serves nothing any more is judged then. */
-const mostSilenceMs = 60_000;
+const maxSilenceMs = 60_000;
 /** Clients rest between two writes, so that a round is thousands of them and not more. */
 const restMs = 5;
 /** The number of writes with a key from shortly before the failover that are sent again after it. */
@@ -60,12 +60,12 @@ export function startWriting(
     writes,
     succeed: async (fromMs) => {
       const isEnough = () => {
-        const ended = writes.filter(({ told }) =>
-          told.some((one) => isSuccess(one) && one.toMs >= fromMs),
+        const ended = writes.filter(({ reported }) =>
+          reported.some((one) => isSuccess(one) && one.toMs >= fromMs),
         );
         return ended.length >= enoughWrites;
       };
-      await eventually('writes succeed', isEnough, { timeoutMs: mostSilenceMs, everyMs: 20 });
+      await eventually('writes succeed', isEnough, { timeoutMs: maxSilenceMs, everyMs: 20 });
     },
     end: async () => {
       isOver = true;
@@ -84,8 +84,8 @@ export async function askAgain(
   writes: readonly Write[],
   struckMs: number,
 ): Promise<Write[]> {
-  const isOld = ({ way, told }: Write) =>
-    way === 'batch with key' && told.every(({ toMs }) => toMs <= struckMs);
+  const isOld = ({ way, reported }: Write) =>
+    way === 'batch with key' && reported.every(({ toMs }) => toMs <= struckMs);
   const last = new Set(writes.filter(isOld).slice(-repeatedWrites));
   const asked: Write[] = [];
   for (const write of last) asked.push(await repeat(gateway, write));
@@ -99,6 +99,6 @@ export function countRows(server: Asked): Promise<ReadonlyMap<number, number>> {
 
 /** The number of writes, and of requests by the way in which they ended. */
 export function countAll(writes: readonly Write[]): ReadonlyMap<string, number> {
-  const ends = writes.flatMap(({ told }) => told.map(describe));
+  const ends = writes.flatMap(({ reported }) => reported.map(describe));
   return new Map([['writes', writes.length], ...countAlike(ends)]);
 }

@@ -27,12 +27,12 @@ export type GaleraStrike = (typeof galeraStrikes)[number];
 
 /** The promises on Galera beside those of every failover. */
 export const galeraPromises = {
-  one: 'while no node is struck the first of host is written to, by all workers of all gateways, and no other',
-  peace: 'while no node is struck no transaction loses against another node’s',
+  one: 'while no node is struck, all workers of all gateways write to the first of host, and to no other',
+  peace: 'while no node is struck, no transaction loses against another node’s',
   refused:
     'without a quorum a write is refused with NO_PRIMARY, and /readyz says that no server can serve',
-  same: 'all nodes hold the same in the end',
-  seen: 'while no node is struck every write has a consistency token, and reads with it show the write, whichever node they go to',
+  same: 'all nodes have the same rows in the end',
+  seen: 'while no node is struck, every write has a consistency token, and reads with it show the write, on any node',
 } as const;
 
 const tokenRounds = 50;
@@ -50,7 +50,7 @@ export async function makeGaleraHistory(
   plan: GaleraPlan,
 ): Promise<ClusterHistory> {
   const { seed, how } = plan;
-  const wish = { name: `a Galera cluster, ${how}`, seed, mostMs: clusterMostMs };
+  const wish = { name: `a Galera cluster, ${how}`, seed, maxMs: clusterMostMs };
   return makeHistory(wish, async (crew) => {
     await prepareTables(cluster.nodes[0], cluster.target.name);
     return play(
@@ -120,8 +120,10 @@ async function watchTokens(
       { SQL: 'select n from counted', READ_ONLY: true },
       { headers },
     );
-    const isTold = [written, read].every((reply) => reply?.headers['x-consistency'] === undefined);
-    if (!isTold || !read?.text.includes(`[[${n}]]`)) {
+    const isReported = [written, read].every(
+      (reply) => reply?.headers['x-consistency'] === undefined,
+    );
+    if (!isReported || !read?.text.includes(`[[${n}]]`)) {
       wrong.push(`${n}: token ${token}, ${JSON.stringify(read?.headers)} ${read?.text}`);
     }
   }

@@ -22,7 +22,7 @@ import {
 import { type Crew, makeHistory } from './crew.ts';
 import { askAgain, startWriting, type Writing } from './failover-writing.ts';
 import type { Breach } from './judging.ts';
-import { describe, isSuccess } from './told.ts';
+import { describe, isSuccess } from './reported.ts';
 
 /**
  * What happens. To the primary: `killed`, `frozen`, `switched` (another one is made the primary), `quorum` (it stays, and the two others are
@@ -43,13 +43,13 @@ export type GroupStrike = (typeof groupStrikes)[number];
 
 /** The promises on Group Replication beside those of every failover. */
 export const groupPromises = {
-  one: 'while nothing happens the primary, of several the first of host, is written to, by all workers of all gateways, and no other',
-  peace: 'while nothing happens no transaction loses against another member’s',
+  one: 'while nothing happens, all workers of all gateways write to the primary (of several, the first of host), and to no other',
+  peace: 'while nothing happens, no transaction loses against another member’s',
   refused:
-    'without a majority a write is refused with NO_PRIMARY, /readyz says that no server can serve, and the log why',
+    'without a majority a write is refused with NO_PRIMARY, /readyz says that no server can serve, and the log has the reason',
   out: 'a member that has left its group, or recovers, is not read from',
-  undisturbed: 'what happens to another member than the primary fails no write',
-  same: 'all members hold the same in the end',
+  undisturbed: 'no event at another member than the primary fails a write',
+  same: 'all members have the same rows in the end',
 } as const;
 
 /** The plan of a history. */
@@ -75,7 +75,7 @@ export async function makeGroupHistory(group: Group, plan: GroupPlan): Promise<C
   const hasSeveral = plan.how.startsWith('several-');
   await group.setMode(hasSeveral ? 'multi-primary' : 'single-primary');
   const writer = hasSeveral ? group.members[0] : await findWritable(group.members);
-  const wish = { name: `a MySQL group, ${plan.how}`, seed: plan.seed, mostMs: clusterMostMs };
+  const wish = { name: `a MySQL group, ${plan.how}`, seed: plan.seed, maxMs: clusterMostMs };
   return makeHistory(wish, async (crew) => {
     await prepareTables(writer, group.target.name);
     const gateways = await startGateways(crew, group.target, { reads: 'replicas' });
@@ -259,9 +259,9 @@ async function leaveOut(
   const promotedMs = performance.now();
   await writing.succeed(promotedMs);
   const failed = writing.writes
-    .flatMap(({ told }) => told)
-    .filter((told) => told.toMs >= fromMs && !isSuccess(told))
-    .map((told) => ({ promise: groupPromises.undisturbed, example: describe(told) }));
+    .flatMap(({ reported }) => reported)
+    .filter((reported) => reported.toMs >= fromMs && !isSuccess(reported))
+    .map((reported) => ({ promise: groupPromises.undisturbed, example: describe(reported) }));
   const bringBack = async () => {
     if (how === 'recovering') await member.leave();
     await member.join();

@@ -2,7 +2,7 @@
 import type { Ask } from '../ask.ts';
 import type { Actor } from './crew.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
-import { askUntilTold, describe, listen, type Told } from './told.ts';
+import { askUntilKnown, describe, listen, type Reported } from './reported.ts';
 
 /** The behaviour of a client. */
 export type Manner = {
@@ -31,13 +31,13 @@ export function drawManner(random: () => number): Manner {
 export type Story = {
   readonly batch: KeyedBatch;
   readonly manner: Manner;
-  readonly told: readonly Told[];
+  readonly reported: readonly Reported[];
 };
 
 /** Tells whether this reply settles how the batch ended. */
-export function isFinal({ refusal }: KeyedBatch, told: Told): boolean {
-  if (told.kind !== 'reply') return false;
-  return told.status === 200 || (refusal !== null && told.code === refusal);
+export function isFinal({ refusal }: KeyedBatch, reported: Reported): boolean {
+  if (reported.kind !== 'reply') return false;
+  return reported.status === 200 || (refusal !== null && reported.code === refusal);
 }
 
 /** The beginning of the request ids of one batch's client. A reply shows by it which client it belongs to. */
@@ -52,20 +52,22 @@ export async function tellStory(
   manner: Manner,
   note: Actor['note'],
 ): Promise<Story> {
-  const told: Told[] = [];
+  const reported: Reported[] = [];
   const askOnce = async (leavesAfterMs: number | null) => {
-    const last = told.slice(-1).map(describe).join();
-    note(`batch ${batch.number}, after ${told.length} requests, the last told ${last || 'none'}`);
-    const asked = Array.from({ length: manner.copies }, (_, copy) =>
-      askFor(ask, batch, told.length + copy, leavesAfterMs),
+    const last = reported.slice(-1).map(describe).join();
+    note(
+      `batch ${batch.number}, after ${reported.length} requests, the last reported ${last || 'none'}`,
     );
-    told.push(...(await Promise.all(asked)));
-    return told.some((one) => isFinal(batch, one));
+    const asked = Array.from({ length: manner.copies }, (_, copy) =>
+      askFor(ask, batch, reported.length + copy, leavesAfterMs),
+    );
+    reported.push(...(await Promise.all(asked)));
+    return reported.some((one) => isFinal(batch, one));
   };
-  let isTold = await askOnce(manner.leavesAfterMs);
-  if (manner.persists && !isTold) isTold = await askUntilTold(() => askOnce(null));
-  for (let repeats = 0; isTold && repeats < manner.repeats; repeats += 1) await askOnce(null);
-  return { batch, manner, told };
+  let isReported = await askOnce(manner.leavesAfterMs);
+  if (manner.persists && !isReported) isReported = await askUntilKnown(() => askOnce(null));
+  for (let repeats = 0; isReported && repeats < manner.repeats; repeats += 1) await askOnce(null);
+  return { batch, manner, reported };
 }
 
 function askFor(
@@ -73,7 +75,7 @@ function askFor(
   { number, body }: KeyedBatch,
   serial: number,
   leavesAfterMs: number | null,
-): Promise<Told> {
+): Promise<Reported> {
   const headers = {
     'Idempotency-Key': `key-${number}`,
     'X-Request-ID': `${requestIdPrefix(number)}${serial}`,

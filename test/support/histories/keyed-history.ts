@@ -14,8 +14,8 @@ import { drawBatch, type KeyedBatch, keyedTables } from './keyed-batches.ts';
 import { drawManner, type Manner, type Story, tellStory } from './keyed-client.ts';
 import { layKeyedFaults, type Outage, type Strike, strike, type Victims } from './keyed-faults.ts';
 import { type Found, judgeStories } from './keyed-judge.ts';
+import { describe } from './reported.ts';
 import { fetchCounts, fetchKeptReplies, waitUntilIdle } from './server-look.ts';
-import { describe } from './told.ts';
 
 /** The plan of a history. */
 export type HistoryPlan = {
@@ -27,7 +27,7 @@ export type HistoryPlan = {
   /** The number of answers to COMMIT that never come. */
   readonly drops: number;
   /** It fails when it has not ended by then; the suite's bound unless given. */
-  readonly mostMs?: number;
+  readonly maxMs?: number;
 };
 
 /** The events of a history. */
@@ -46,8 +46,8 @@ export function makeKeyedHistory(
   plan: HistoryPlan,
   say?: (line: string) => void,
 ): Promise<History> {
-  const { seed, mostMs } = plan;
-  const bounds = { ...(mostMs === undefined ? {} : { mostMs }), ...(say ? { say } : {}) };
+  const { seed, maxMs } = plan;
+  const bounds = { ...(maxMs === undefined ? {} : { maxMs }), ...(say ? { say } : {}) };
   return makeHistory({ name: 'batches with keys', seed, ...bounds }, async (crew) => {
     const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;
     const database = await crew.start('a database', openDatabase());
@@ -123,7 +123,7 @@ async function play(plan: HistoryPlan, victims: Victims, crew: Crew): Promise<Ru
         for (const { what, after } of planStrikes(plan)) {
           note(`waits for ${after} batches, to ${what}; ${stories.length} have ended`);
           const isDue = () => crew.isOver || stories.length >= after;
-          await eventually('enough batches have ended', isDue, { timeoutMs: mostPlayMs });
+          await eventually('enough batches have ended', isDue, { timeoutMs: maxPlayMs });
           if (crew.isOver) return;
           note(what);
           outages.push(await strike(what, victims, random));
@@ -137,7 +137,7 @@ async function play(plan: HistoryPlan, victims: Victims, crew: Crew): Promise<Ru
 }
 
 /** The history's own bound is shorter. */
-const mostPlayMs = 24 * 3_600_000;
+const maxPlayMs = 24 * 3_600_000;
 
 /** Each kind at even distances, from one to the next through all of it. */
 function planStrikes({
@@ -173,16 +173,16 @@ function countAll(
   { entries }: Found,
 ): ReadonlyMap<string, number> {
   const of = (isOne: (story: Story) => boolean) => stories.filter(isOne).length;
-  const replies = ({ told }: Story) => told.filter((one) => one.kind === 'reply');
+  const replies = ({ reported }: Story) => reported.filter((one) => one.kind === 'reply');
   return new Map([
     ['batches', stories.length],
     ['batches applied', entries.size],
-    ['batches told 200', of((story) => replies(story).some(({ status }) => status === 200))],
+    ['batches reported 200', of((story) => replies(story).some(({ status }) => status === 200))],
     [
       'batches run more than once',
       of((story) => replies(story).some(({ text }) => /"retries":[1-9]/.test(text))),
     ],
-    ...countAlike(stories.flatMap(({ told }) => told.map(describe))),
+    ...countAlike(stories.flatMap(({ reported }) => reported.map(describe))),
     ...[...hits].map(([place, n]) => [`faults at ${place}`, n] as const),
     ...countAlike(outages.map(({ what }) => `strikes: ${what}`)),
   ]);

@@ -4,19 +4,19 @@ import { type Breach, findStrangers } from './judging.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
 import { isFinal, requestIdPrefix, type Story } from './keyed-client.ts';
 import type { Outage, Strike } from './keyed-faults.ts';
-import { describe, isSuccess, type Told } from './told.ts';
+import { describe, isSuccess, type Reported } from './reported.ts';
 
 /** The promises to clients that send a key. */
 export const keyedPromises = {
   once: 'a batch that was answered with 200 is applied exactly once',
-  most: 'any other batch is applied at most once, and not at all where every answer says so',
-  whole: 'a batch, the counts that it changed and its key are there together, or none of them',
+  most: 'any other batch is applied at most once, and not at all if every answer says so',
+  whole: 'a batch, the counts that it changed and its key exist together, or none of them does',
   first:
-    'whoever asks with one key gets the first reply, byte for byte, and a repetition is marked',
-  right: 'a reply of 200 tells what the statements did',
+    'every request with one key gets the first reply, byte for byte, and a repetition is marked',
+  right: 'a reply of 200 reports what the statements did',
   known: 'no unknown while the database can be reached',
-  explained: 'no answer that is not in the contract, no cut that no killed worker explains',
-  told: 'a client that asks until it learns the outcome learns it',
+  explained: 'every answer is in the contract, and a killed worker explains every cut',
+  reported: 'a client that asks until it learns the outcome learns it',
 } as const;
 
 /** The content of the tables in the end. */
@@ -53,7 +53,7 @@ export function judgeStories(
       ...judgeRows(story, rows),
       ...judgeWholeness(number, { rows, marks, keys: kept.length }),
       ...judgeReplies(story, kept[0]),
-      ...story.told.flatMap((told) => judgeTold(story, told, outages)),
+      ...story.reported.flatMap((reported) => judgeReported(story, reported, outages)),
       ...judgeEnd(story),
     ];
   });
@@ -66,15 +66,15 @@ export function judgeStories(
   ];
 }
 
-type Reply = Extract<Told, { kind: 'reply' }>;
+type Reply = Extract<Reported, { kind: 'reply' }>;
 
-function judgeRows({ batch, told }: Story, rows: number): Breach[] {
+function judgeRows({ batch, reported }: Story, rows: number): Breach[] {
   const { number, refusal } = batch;
-  const isDone = told.some(isSuccess);
-  const saysNothing = told.every(
+  const isDone = reported.some(isSuccess);
+  const saysNothing = reported.every(
     (one) => one.kind === 'reply' && nothingStands.has(one.outcome ?? ''),
   );
-  const example = `${number}: ${rows} rows, told ${told.map(describe).join(', ')}`;
+  const example = `${number}: ${rows} rows, reported ${reported.map(describe).join(', ')}`;
   if (isDone && rows !== 1) return [{ promise: keyedPromises.once, example }];
   const most = refusal !== null || saysNothing ? 0 : 1;
   return rows > most ? [{ promise: keyedPromises.most, example }] : [];
@@ -86,18 +86,18 @@ function judgeWholeness(number: number, there: Readonly<Record<string, number>>)
 }
 
 /** The kept reply is the first: earlier replies reported nothing that remained. */
-function judgeReplies({ batch, told }: Story, kept: string | undefined): Breach[] {
+function judgeReplies({ batch, reported }: Story, kept: string | undefined): Breach[] {
   const { first, right } = keyedPromises;
   const breach = (promise: string, what: string) => ({
     promise,
     example: `${batch.number}: ${what}`,
   });
-  const successes = told.filter(isSuccess);
+  const successes = reported.filter(isSuccess);
   const fresh = successes.filter(({ isReplayed }) => !isReplayed);
   const others = successes.filter(({ text }) => text !== kept);
   const late = fresh.filter(({ fromMs }) => successes.some(({ toMs }) => toMs < fromMs));
   return [
-    ...others.map(({ text }) => breach(first, `kept ${kept}, told ${text}`)),
+    ...others.map(({ text }) => breach(first, `kept ${kept}, reported ${text}`)),
     ...(fresh.length > 1 ? [breach(first, `${fresh.length} replies without a mark`)] : []),
     ...late.map(() => breach(first, 'a repetition without a mark')),
     ...successes
@@ -129,18 +129,19 @@ function summarize(result: ResultReply): unknown {
   return first.rows ?? first.affected_rows;
 }
 
-function judgeTold({ batch }: Story, told: Told, outages: readonly Outage[]): Breach[] {
+function judgeReported({ batch }: Story, reported: Reported, outages: readonly Outage[]): Breach[] {
   const wasDown = (what: Strike) =>
     outages.some(
-      (outage) => outage.what === what && outage.fromMs <= told.toMs && told.fromMs <= outage.toMs,
+      (outage) =>
+        outage.what === what && outage.fromMs <= reported.toMs && reported.fromMs <= outage.toMs,
     );
   const { known, explained } = keyedPromises;
-  const example = `${batch.number}: ${describe(told)} after ${Math.round(told.toMs - told.fromMs)} ms`;
-  if (told.kind === 'left') return [];
-  if (told.kind === 'cut') return wasDown('kill') ? [] : [{ promise: explained, example }];
-  if (told.kind === 'silence') return [{ promise: explained, example }];
-  if (told.outcome === 'unknown') return wasDown('crash') ? [] : [{ promise: known, example }];
-  return isInContract(batch, told) ? [] : [{ promise: explained, example }];
+  const example = `${batch.number}: ${describe(reported)} after ${Math.round(reported.toMs - reported.fromMs)} ms`;
+  if (reported.kind === 'left') return [];
+  if (reported.kind === 'cut') return wasDown('kill') ? [] : [{ promise: explained, example }];
+  if (reported.kind === 'silence') return [{ promise: explained, example }];
+  if (reported.outcome === 'unknown') return wasDown('crash') ? [] : [{ promise: known, example }];
+  return isInContract(batch, reported) ? [] : [{ promise: explained, example }];
 }
 
 function isInContract({ refusal, hasCall }: KeyedBatch, { status, code, outcome }: Reply): boolean {
@@ -152,10 +153,10 @@ function isInContract({ refusal, hasCall }: KeyedBatch, { status, code, outcome 
   return status !== 409 || isConflict || code === refusal;
 }
 
-function judgeEnd({ batch, manner, told }: Story): Breach[] {
-  if (!manner.persists || told.some((one) => isFinal(batch, one))) return [];
-  const example = `${batch.number}: ${told.length} requests, the last ${told.slice(-3).map(describe)}`;
-  return [{ promise: keyedPromises.told, example }];
+function judgeEnd({ batch, manner, reported }: Story): Breach[] {
+  if (!manner.persists || reported.some((one) => isFinal(batch, one))) return [];
+  const example = `${batch.number}: ${reported.length} requests, the last ${reported.slice(-3).map(describe)}`;
+  return [{ promise: keyedPromises.reported, example }];
 }
 
 function judgeTotals(stories: readonly Story[], { totals, entries }: Found): Breach[] {

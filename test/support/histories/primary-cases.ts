@@ -136,10 +136,12 @@ class Play {
   }
 
   async #whyNone(): Promise<string> {
-    type Told = { no_primary?: { reason: string; evidence: string } };
-    const ready = (await this.gateway.get('/readyz')).json<{ sections?: Record<string, Told> }>();
+    type Reported = { no_primary?: { reason: string; evidence: string } };
+    const ready = (await this.gateway.get('/readyz')).json<{
+      sections?: Record<string, Reported>;
+    }>();
     const none = ready.sections?.[this.gateway.section]?.no_primary;
-    return none === undefined ? 'no reason is told' : `${none.reason}: ${none.evidence}`;
+    return none === undefined ? 'no reason is given' : `${none.reason}: ${none.evidence}`;
   }
 
   async end(): Promise<void> {

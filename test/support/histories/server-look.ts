@@ -6,7 +6,7 @@ import { eventually } from '../eventually.ts';
 export type Asked = { readonly query: (sql: string) => Promise<Row[]> };
 
 /** Longer than a session that has lost its client may wait for a lock of another such session. */
-const mostIdleMs = 90_000;
+const maxIdleMs = 90_000;
 
 /** Resolves once nothing runs on the server any more in its database. */
 export async function waitUntilIdle(server: Asked): Promise<void> {
@@ -16,7 +16,7 @@ export async function waitUntilIdle(server: Asked): Promise<void> {
     );
     return busy.length === 0;
   };
-  const limits = { timeoutMs: mostIdleMs, everyMs: 50 };
+  const limits = { timeoutMs: maxIdleMs, everyMs: 50 };
   await eventually('the server has ended what it still ran', isIdle, limits);
 }
 

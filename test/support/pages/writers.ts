@@ -36,14 +36,14 @@ const clients = 4;
 const pauseMs = 20;
 let lastNumber = 0;
 
-type Told = { readonly n: number; readonly ms: number; readonly atMs: number } & (
+type Reported = { readonly n: number; readonly ms: number; readonly atMs: number } & (
   | { readonly kind: 'accepted' }
   | { readonly kind: 'refused' | 'unknown'; readonly code: string }
 );
 
 /** Starts the clients; resolves once a write succeeded. Its caller stops them. */
 export async function startWriters(gateway: Gateway): Promise<Writers> {
-  const told: Told[] = [];
+  const reported: Reported[] = [];
   let phase: 'writing' | 'resting' | 'over' = 'writing';
   let running = 0;
   const write = async () => {
@@ -52,7 +52,7 @@ export async function startWriters(gateway: Gateway): Promise<Writers> {
     running += 1;
     const found = await send(gateway, n);
     running -= 1;
-    told.push({ n, atMs, ms: performance.now() - atMs, ...found });
+    reported.push({ n, atMs, ms: performance.now() - atMs, ...found });
   };
   const loops = Array.from({ length: clients }, async () => {
     while (phase !== 'over') {
@@ -64,14 +64,14 @@ export async function startWriters(gateway: Gateway): Promise<Writers> {
     const from = performance.now();
     await eventually(
       'a write succeeds',
-      () => told.some(({ kind, atMs }) => kind === 'accepted' && atMs >= from),
+      () => reported.some(({ kind, atMs }) => kind === 'accepted' && atMs >= from),
       { timeoutMs: 60_000 },
     );
   };
   const stop = async () => {
     phase = 'over';
     await Promise.all(loops);
-    return summarise(told);
+    return summarise(reported);
   };
   try {
     await succeed();
@@ -106,12 +106,13 @@ async function send(gateway: Gateway, n: number) {
   }
 }
 
-function summarise(told: readonly Told[]): Written {
-  const of = (kind: Told['kind']) => told.filter((one) => one.kind === kind).map(({ n }) => n);
+function summarise(reported: readonly Reported[]): Written {
+  const of = (kind: Reported['kind']) =>
+    reported.filter((one) => one.kind === kind).map(({ n }) => n);
   const failures: Record<string, number> = {};
-  for (const one of told)
+  for (const one of reported)
     if (one.kind !== 'accepted') failures[one.code] = (failures[one.code] ?? 0) + 1;
-  const accepted = told.filter(({ kind }) => kind === 'accepted');
+  const accepted = reported.filter(({ kind }) => kind === 'accepted');
   return {
     accepted: of('accepted'),
     refused: of('refused'),

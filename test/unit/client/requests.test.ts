@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, DbhttpdError, sql } from '../../../src/client/client.ts';
 
-type Told = { readonly path: string; readonly headers: Headers; readonly body: unknown };
+type Reported = { readonly path: string; readonly headers: Headers; readonly body: unknown };
 
 const json = { 'Content-Type': 'application/json' };
 const rows = '"columns":[{"name":"n","type":"INT","nullable":true}],"rows":[[1]],"row_count":1';
@@ -12,7 +12,7 @@ const about = '"truncated":false,"request_id":"r","section":"shop"';
 
 /** A gateway that answers everything; the first replies fail as given. */
 function fake(...failing: readonly (Error | Response)[]) {
-  const told: Told[] = [];
+  const reported: Reported[] = [];
   const answer = (path: string) => {
     if (path === '/v1/batch') {
       return `{"committed":true,"retries":0,"results":[{${rows}}],${about}}`;
@@ -23,12 +23,16 @@ function fake(...failing: readonly (Error | Response)[]) {
   };
   const fetchOne: typeof fetch = async (url, init) => {
     const path = new URL(String(url)).pathname;
-    const fails = failing[told.length];
-    told.push({ path, headers: new Headers(init?.headers), body: JSON.parse(String(init?.body)) });
+    const fails = failing[reported.length];
+    reported.push({
+      path,
+      headers: new Headers(init?.headers),
+      body: JSON.parse(String(init?.body)),
+    });
     if (fails instanceof Error) throw fails;
     return fails ?? new Response(answer(path), { headers: json });
   };
-  return { told, fetch: fetchOne, db: connect({ url: 'http://gateway', fetch: fetchOne }) };
+  return { reported, fetch: fetchOne, db: connect({ url: 'http://gateway', fetch: fetchOne }) };
 }
 
 const failureOf = async (asked: Promise<unknown>): Promise<DbhttpdError> => {
@@ -66,14 +70,14 @@ function withCode(code: string, message = code): Error {
 
 for (const [runtime, refused] of Object.entries(refusals)) {
   test(`a refused connection is tried again, as ${runtime} reports it`, async () => {
-    const { told, db } = fake(refused());
+    const { reported, db } = fake(refused());
     assert.equal((await db.query('update t set n = 1', [])).rowCount, 1);
-    assert.equal(told.length, 2);
+    assert.equal(reported.length, 2);
     const gone = fake(refused(), refused());
     const error =
       await failureOf(gone.db.with({ retry: { attempts: 2 } }).query`update t set n = 1`);
     assert.deepEqual(
-      [error.code, error.outcome, error.retryable, gone.told.length],
+      [error.code, error.outcome, error.retryable, gone.reported.length],
       ['FETCH_FAILED', 'not_executed', true, 2],
     );
   });
@@ -88,9 +92,9 @@ test('a connection that broke after it was made is not tried again', async () =>
     ),
     new TypeError('Load failed'),
   ]) {
-    const { told, db } = fake(broken);
+    const { reported, db } = fake(broken);
     const error = await failureOf(db.query('update t set n = 1', []));
-    assert.deepEqual([error.outcome, error.retryable, told.length], ['unknown', false, 1]);
+    assert.deepEqual([error.outcome, error.retryable, reported.length], ['unknown', false, 1]);
   }
 });
 
@@ -116,8 +120,10 @@ test('a request without a reply names the gateway and the cause', async () => {
     ],
   ] as const) {
     const { db } = fake(cause);
-    const { message: told } = await failureOf(db.with({ retry: false }).query('delete from t', []));
-    assert.equal(told, message);
+    const { message: reported } = await failureOf(
+      db.with({ retry: false }).query('delete from t', []),
+    );
+    assert.equal(reported, message);
   }
 });
 
@@ -129,24 +135,24 @@ const problem = (status: number, type = 'application/problem+json') =>
 
 test('429 is treated as 503 is', async () => {
   for (const status of [429, 503]) {
-    const { told, db } = fake(problem(status));
+    const { reported, db } = fake(problem(status));
     await db.query`update t set n = 1`;
-    assert.equal(told.length, 2, String(status));
+    assert.equal(reported.length, 2, String(status));
     const page = () =>
       new Response('<h1>slow down</h1>', { status, headers: { 'Retry-After': '0' } });
     const foreign = fake(page());
     assert.equal((await failureOf(foreign.db.query`update t set n = 1`)).outcome, 'unknown');
-    assert.equal(foreign.told.length, 1);
+    assert.equal(foreign.reported.length, 1);
     const keyed = fake(page());
     await keyed.db.query('update t set n = 1', [], { idempotencyKey: true });
-    assert.equal(keyed.told.length, 2);
+    assert.equal(keyed.reported.length, 2);
     const read = await failureOf(fake(page()).db.query('select 1', [], { readOnly: true }));
     assert.equal(read.retryable, true);
   }
 });
 
 test('section and request id go with every request of the call, and the other options with none', async () => {
-  const { told, fetch, db } = fake();
+  const { reported, fetch, db } = fake();
   const mine = connect({ url: 'http://gateway', section: 'shop', fetch });
   await mine.query`select 1`;
   await mine.batch([sql`select 1`]);
@@ -155,7 +161,7 @@ test('section and request id go with every request of the call, and the other op
   await db.query('select 1', [], { section: 'world', requestId: 'order-7' });
   await db.batch([sql`select 1`], { section: 'world', requestId: 'order-7' });
   assert.deepEqual(
-    told.map(({ path, headers, body }) => [
+    reported.map(({ path, headers, body }) => [
       path,
       (body as { section?: string }).section,
       headers.get('x-request-id'),
@@ -182,9 +188,9 @@ test('section and request id go with every request of the call, and the other op
 });
 
 test('an aborted call is not to be repeated, whenever the signal came', async () => {
-  const { told, db } = fake();
+  const { reported, db } = fake();
   const before = await failureOf(db.with({ signal: AbortSignal.abort() }).query`select 1`);
-  assert.deepEqual([before.code, before.retryable, told.length], ['ABORTED', false, 0]);
+  assert.deepEqual([before.code, before.retryable, reported.length], ['ABORTED', false, 0]);
   for (const options of [{ readOnly: true }, { idempotencyKey: true }] as const) {
     const leaving = new AbortController();
     const hanging = connect({

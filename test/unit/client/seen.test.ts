@@ -4,10 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, type DbhttpdError, Seen } from '../../../src/client/client.ts';
 
-type Told = { readonly status?: number; readonly token?: string; readonly isUnverified?: boolean };
+type Reported = {
+  readonly status?: number;
+  readonly token?: string;
+  readonly isUnverified?: boolean;
+};
 
 /** A gateway that answers in this order; `sent` has the token of each request. */
-function answering(...replies: readonly Told[]) {
+function answering(...replies: readonly Reported[]) {
   const sent: (string | null)[] = [];
   const fetchOne: typeof fetch = async (_url, init) => {
     const { status = 200, token, isUnverified } = replies[sent.length] ?? {};

@@ -10,11 +10,11 @@ import type { StatementList } from '../../../src/shared/observe/statement-sums.t
 import type { RequestList, Stats } from '../../../src/shared/observe/stats.ts';
 
 /** Every name is an ordinary string, and nothing is left out: the page also shows names that it does not know. */
-type Widened<Told> = Told extends string
+type Widened<Reported> = Reported extends string
   ? string
-  : Told extends object
-    ? { readonly [Key in keyof Told]-?: Widened<Told[Key]> }
-    : Told;
+  : Reported extends object
+    ? { readonly [Key in keyof Reported]-?: Widened<Reported[Key]> }
+    : Reported;
 
 type IsSame<One, Other> = [Widened<One>, Widened<Other>] extends [Widened<Other>, Widened<One>]
   ? true

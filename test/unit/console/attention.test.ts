@@ -18,7 +18,7 @@ const well: Stats = {
     data_refusals: Array(length).fill(0),
   },
 };
-const told = (
+const reported = (
   stats: Stats,
   running: Parameters<typeof findAttention>[1] = [],
   statements: StatementsReply | null = null,
@@ -32,11 +32,11 @@ const history = (changed: Partial<Stats['history']>): Stats => ({
   history: { ...well.history, ...changed },
 });
 
-test('is silent where all is well', () => assert.deepEqual(told(well), []));
+test('is silent where all is well', () => assert.deepEqual(reported(well), []));
 
 test('explains why no request can be served', () => {
   const workers = well.workers.map((one) => ({ ...one, unready: 'DATABASE_SILENT' }));
-  assert.deepEqual(told({ ...well, ready: false, workers }), [
+  assert.deepEqual(reported({ ...well, ready: false, workers }), [
     'bad: Clients cannot be served: DATABASE_SILENT: the database server did not answer in time.',
   ]);
 });
@@ -46,20 +46,20 @@ test('has words for every reason not to be ready', () => {
 });
 
 test('names a server that refuses new connections, with its number, though others still serve', () => {
-  assert.deepEqual(told(backend({ connect_errno: 1045 })), [
+  assert.deepEqual(reported(backend({ connect_errno: 1045 })), [
     'bad: db refuses new connections of the gateway with errno 1045: the log and the runbook say what it means.',
   ]);
 });
 
 test('names a worker that hangs', () => {
   const workers = well.workers.map((one) => ({ ...one, state: 'silent' as const }));
-  assert.match(told({ ...well, workers })[0] ?? '', /^bad: Worker 0 does not answer/);
+  assert.match(reported({ ...well, workers })[0] ?? '', /^bad: Worker 0 does not answer/);
 });
 
 test('names a server whose connections are all in use while requests wait', () => {
   const { connections } = well.backends[0] as Stats['backends'][number];
   assert.deepEqual(
-    told(backend({ waiting: 3, connections: { ...connections, busy: 9, max: 10 } })),
+    reported(backend({ waiting: 3, connections: { ...connections, busy: 9, max: 10 } })),
     [],
   );
 });
@@ -83,10 +83,10 @@ const full = (firstRow: readonly number[], more: Partial<Stats['history']> = {})
 test('reports a full pool: since when, how long requests wait, and whether the database is to blame', () => {
   const since = `since ${clockOf(made.history.at[length - 20])}, for up to 230 ms`;
   const all = `warn: All 10 connections to db are in use, and 3 requests wait, ${since}.`;
-  assert.deepEqual(told(full(flat(20))), [
+  assert.deepEqual(reported(full(flat(20))), [
     `${all} The database is as fast as before (20 ms): the pool is too small for so many requests.`,
   ]);
-  assert.deepEqual(told(full(changed(20, 90))), [
+  assert.deepEqual(reported(full(changed(20, 90))), [
     `${all} The database has become slow: it takes 90 ms; before it was 20 ms.`,
   ]);
   const [request] = makeUpAnswers().requests;
@@ -95,54 +95,59 @@ test('reports a full pool: since when, how long requests wait, and whether the d
   const small =
     'The database is as fast as before (20 ms): the pool is too small for so many requests.';
   const unread = '1 is held by replies that no client reads.';
-  assert.equal(told(full(flat(20)), [stalled])[0], `${all} ${unread} ${small}`);
+  assert.equal(reported(full(flat(20)), [stalled])[0], `${all} ${unread} ${small}`);
   const five = [stalled, stalled, stalled, stalled, stalled];
-  assert.equal(told(full(flat(20)), five)[0], `${all} 5 are held by replies that no client reads.`);
+  assert.equal(
+    reported(full(flat(20)), five)[0],
+    `${all} 5 are held by replies that no client reads.`,
+  );
   const [server] = full(flat(20)).backends;
   assert.ok(server);
   const held = { ...full(flat(20)), backends: [{ ...server, transactions_held: 4 }] };
   const open = '4 are held by transactions that clients have open.';
-  assert.equal(told(held)[0], `${all} ${open} ${small}`);
-  assert.equal(told(held, [stalled])[0], `${all} ${unread} ${open}`);
+  assert.equal(reported(held)[0], `${all} ${open} ${small}`);
+  assert.equal(reported(held, [stalled])[0], `${all} ${unread} ${open}`);
   const ever = full(flat(20), { waiting: flat(3) });
-  assert.match(told(ever)[0] ?? '', / since before \d\d:\d\d:\d\d, /);
+  assert.match(reported(ever)[0] ?? '', / since before \d\d:\d\d:\d\d, /);
 });
 
 test('names a replica that is behind, and a server that cannot be used', () => {
   const replica = { role: 'replica', lag_seconds: 12 };
   const behind = `warn: db is 12 s behind its primary: it shows nothing that was written since ${clockOf(Date.parse(well.now) / 1000 - 12)}.`;
-  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: 10 })), [
+  assert.deepEqual(reported(backend({ ...replica, max_lag_seconds: 10 })), [
     `${behind} That is more than max_lag (10 s): it gets no reads.`,
   ]);
-  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: 60 })), [
+  assert.deepEqual(reported(backend({ ...replica, max_lag_seconds: 60 })), [
     `${behind} It still gets reads, up to max_lag (1 min 0 s).`,
   ]);
-  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: null })), [behind]);
-  assert.deepEqual(told(backend({ role: 'replica', lag_seconds: 2, max_lag_seconds: 10 })), []);
+  assert.deepEqual(reported(backend({ ...replica, max_lag_seconds: null })), [behind]);
+  assert.deepEqual(reported(backend({ role: 'replica', lag_seconds: 2, max_lag_seconds: 10 })), []);
   const unusable = { role: 'unusable', reason: 'it lacks the last writes' };
-  assert.deepEqual(told(backend(unusable)), ['bad: db cannot be used: it lacks the last writes.']);
-  assert.deepEqual(told(backend({ ...unusable, reason: null })), ['bad: db cannot be used.']);
+  assert.deepEqual(reported(backend(unusable)), [
+    'bad: db cannot be used: it lacks the last writes.',
+  ]);
+  assert.deepEqual(reported(backend({ ...unusable, reason: null })), ['bad: db cannot be used.']);
 });
 
 test('counts unknown outcomes, and the share of failures', () => {
   const none = Array(length).fill(0);
   const outcomes = { ok: Array(length).fill(100), unknown: [...none.slice(1), 0.5] };
   assert.match(
-    told(history({ outcomes }))[0] ?? '',
+    reported(history({ outcomes }))[0] ?? '',
     /^bad: 1 of the last ten minutes' requests ended unknown/,
   );
   const failing = { ok: Array(length).fill(90), error: Array(length).fill(10) };
-  assert.deepEqual(told(history({ outcomes: failing })), [
+  assert.deepEqual(reported(history({ outcomes: failing })), [
     "warn: 10 % of the last minute's requests failed.",
   ]);
   const refusals = Array(length).fill(9.5);
-  assert.deepEqual(told(history({ outcomes: failing, data_refusals: refusals })), []);
+  assert.deepEqual(reported(history({ outcomes: failing, data_refusals: refusals })), []);
 });
 
 test('reports since when requests take far longer than before', () => {
   const since = length - 40;
   const p99 = well.history.at.map((_, at) => (at < since ? 20 : 900));
-  const [text] = told(history({ latency_ms: { ...well.history.latency_ms, p99 } }));
+  const [text] = reported(history({ latency_ms: { ...well.history.latency_ms, p99 } }));
   const clock = clockOf(well.history.at[since]);
   assert.equal(
     text,
@@ -153,16 +158,19 @@ test('reports since when requests take far longer than before', () => {
 test('reports how long the oldest request has been in flight', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
-  assert.deepEqual(told(well, [{ ...request, age_ms: 45_000, phase: 'running', backend: 'db' }]), [
-    'warn: A request is under way for 45 s: “select * from t where id = ?”, running on db, worker 0.',
-  ]);
+  assert.deepEqual(
+    reported(well, [{ ...request, age_ms: 45_000, phase: 'running', backend: 'db' }]),
+    [
+      'warn: A request is under way for 45 s: “select * from t where id = ?”, running on db, worker 0.',
+    ],
+  );
 });
 
 test('names clients that do not read', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
   const stalled = { ...request, phase: 'stalled' as const, client: '10.0.0.9' };
-  assert.deepEqual(told(well, [stalled]), [
+  assert.deepEqual(reported(well, [stalled]), [
     'warn: 10.0.0.9 does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database. A reply without progress for 30 s is reset.',
   ]);
 });
@@ -186,7 +194,7 @@ const since = (point: number, before: number, now: number) =>
   at.map((_, place) => (place < point ? before : now));
 
 test('names a statement that has become slow, its earlier time, and since when', () => {
-  const told_ = told(
+  const told_ = reported(
     well,
     [],
     of(statement('select a', since(50, 2, 80)), statement('b', since(0, 9, 20))),
@@ -197,7 +205,7 @@ test('names a statement that has become slow, its earlier time, and since when',
 });
 
 test('names it too when it has been slow for all of the ten minutes', () => {
-  assert.deepEqual(told(well, [], of(statement('select a', since(0, 0, 80), 2))), [
+  assert.deepEqual(reported(well, [], of(statement('select a', since(0, 0, 80), 2))), [
     `warn: The database takes 80 ms for “select a” since before ${clockOf(at[0])}; before it was 2 ms. That is 100 % of all its time now.`,
   ]);
 });
@@ -208,14 +216,14 @@ test('is silent of statements that were always slow, that are rare, or that do n
   const rare = { ...statement('select c', since(58, 1, 80)) };
   const history = { count: at.map(() => 1), total_ms: since(59, 1, 80) };
   assert.deepEqual(
-    told(well, [], of(slow, cheap, { ...rare, count: 60, total_ms: 139, history })),
+    reported(well, [], of(slow, cheap, { ...rare, count: 60, total_ms: 139, history })),
     [],
   );
 });
 
 test('blames the server if many statements have become slow', () => {
   const many = Array.from({ length: 5 }, (_, n) => statement(`select ${n}`, since(50, 2, 80)));
-  const lines = told(well, [], of(...many));
+  const lines = reported(well, [], of(...many));
   assert.equal(lines.length, 4);
   assert.equal(lines[3], 'warn: 2 more statements are slow: the database server is.');
 });
@@ -223,6 +231,6 @@ test('blames the server if many statements have become slow', () => {
 test('does not report the effects of a cause beside the cause', () => {
   const p99 = changed(20, 900);
   const latency_ms = { ...well.history.latency_ms, p99 };
-  const lines = told(history({ latency_ms }), [], of(statement('a', since(50, 2, 80))));
+  const lines = reported(history({ latency_ms }), [], of(statement('a', since(50, 2, 80))));
   assert.equal(lines.length, 1);
 });

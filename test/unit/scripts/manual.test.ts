@@ -63,8 +63,8 @@ test('every macro is one of mdoc, every list and display is closed, no line is e
 
 test('it has every option of the command line', () => {
   const options = new Set(usage.match(/(?<= |\[)--?\w+/g));
-  const told = termsOf('OPTIONS').flatMap((term) => term.match(/(?<=Fl )\S+/g) ?? []);
-  const written = told.map((name) => `-${name.replace('\\-', '-')}`);
+  const reported = termsOf('OPTIONS').flatMap((term) => term.match(/(?<=Fl )\S+/g) ?? []);
+  const written = reported.map((name) => `-${name.replace('\\-', '-')}`);
   assert.deepEqual(written.sort(), [...options].sort());
 });
 
@@ -76,8 +76,8 @@ test('it has every key and every exit status', () => {
 
 test('it has every signal that the supervisor handles', () => {
   const source = readFileSync('src/supervisor/supervisor-process.ts', 'utf8');
-  const told = termsOf('SIGNALS').flatMap((term) => term.match(/SIG\w+/g) ?? []);
-  for (const [name] of source.matchAll(/SIG[A-Z]+/g)) assert.ok(told.includes(name), name);
+  const reported = termsOf('SIGNALS').flatMap((term) => term.match(/SIG\w+/g) ?? []);
+  for (const [name] of source.matchAll(/SIG[A-Z]+/g)) assert.ok(reported.includes(name), name);
 });
 
 test('every page that it names exists', () => {

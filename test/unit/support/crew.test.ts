@@ -24,7 +24,7 @@ test('a history prints its seed before it starts anything', async () => {
 test('a history that does not end fails with its seed and the state of each actor, and stops what it started', async () => {
   let stops = 0;
   const never = new Promise<never>(() => {});
-  const made = makeHistory({ ...quiet, mostMs: 20 }, async (crew) => {
+  const made = makeHistory({ ...quiet, maxMs: 20 }, async (crew) => {
     const stop = async () => {
       stops += 1;
     };

@@ -9,7 +9,7 @@ import {
   judgeFailover,
 } from '../../support/histories/failover-judge.ts';
 import type { Way, Write } from '../../support/histories/failover-writes.ts';
-import type { Told } from '../../support/histories/told.ts';
+import type { Reported } from '../../support/histories/reported.ts';
 
 const failover: Failover = {
   struckMs: 1_000,
@@ -18,7 +18,7 @@ const failover: Failover = {
   isLossless: false,
 };
 
-const reply = (status: number, fromMs: number, more: object = {}): Told => ({
+const reply = (status: number, fromMs: number, more: object = {}): Reported => ({
   kind: 'reply',
   status,
   text: '{}',
@@ -34,9 +34,13 @@ const denied = (outcome: string | null, fromMs = 1_500) =>
   reply(503, fromMs, { code: 'NO_PRIMARY', outcome });
 const unknown = (fromMs = 1_500) =>
   reply(502, fromMs, { code: 'CONNECTION_LOST', outcome: 'unknown' });
-const cut: Told = { kind: 'cut', detail: 'ECONNRESET', fromMs: 1_500, toMs: 1_510 };
+const cut: Reported = { kind: 'cut', detail: 'ECONNRESET', fromMs: 1_500, toMs: 1_510 };
 
-const write = (id: number, told: readonly Told[], way: Way = '/db'): Write => ({ id, way, told });
+const write = (id: number, reported: readonly Reported[], way: Way = '/db'): Write => ({
+  id,
+  way,
+  reported,
+});
 /** Without one of these, nothing was served after the promotion. */
 const later = write(99, [ok(2_500)]);
 
@@ -133,7 +137,7 @@ test('a failure that the failover does not explain is seen', () => {
 });
 
 test('with a key, a client without an outcome, a key without its row, and another reply than the first are found', () => {
-  const keyed = (told: readonly Told[]) => [write(1, told, 'batch with key')];
+  const keyed = (reported: readonly Reported[]) => [write(1, reported, 'batch with key')];
   const whole = there([1], [], { keys: [1] });
   const [one, other] = [{ text: '{"a":1}' }, { text: '{"a":2}' }];
   const again = { isReplayed: true };
@@ -143,7 +147,7 @@ test('with a key, a client without an outcome, a key without its row, and anothe
     broken(keyed([ok(100, one), ok(7_000, other)]), there([1], [1], { keys: [1] })),
     [],
   );
-  assert.deepEqual(broken(keyed([unknown()]), there([])), ['told']);
+  assert.deepEqual(broken(keyed([unknown()]), there([])), ['reported']);
   assert.deepEqual(broken(keyed([ok(100)]), there([1])), ['whole']);
   assert.deepEqual(broken(keyed([ok(100)]), there([], [1], { keys: [1] })), ['whole']);
   assert.deepEqual(broken(keyed([ok(100, one), ok(7_000, { ...other, ...again })]), whole), [

@@ -5,7 +5,7 @@ import { drawBatch, type KeyedBatch } from '../../support/histories/keyed-batche
 import type { Manner, Story } from '../../support/histories/keyed-client.ts';
 import type { Outage, Strike } from '../../support/histories/keyed-faults.ts';
 import { type Found, judgeStories, keyedPromises } from '../../support/histories/keyed-judge.ts';
-import type { Told } from '../../support/histories/told.ts';
+import type { Reported } from '../../support/histories/reported.ts';
 import { seed } from '../../support/property.ts';
 import { createRandom } from '../../support/random.ts';
 
@@ -30,7 +30,10 @@ const text = (number: number, serial = 0, read = number) =>
     request_id: `history-${number}-${serial}`,
   });
 
-const reply = (status: number, more: Partial<Extract<Told, { kind: 'reply' }>> = {}): Told => ({
+const reply = (
+  status: number,
+  more: Partial<Extract<Reported, { kind: 'reply' }>> = {},
+): Reported => ({
   kind: 'reply',
   status,
   text: '{}',
@@ -46,7 +49,7 @@ const repeated = (number: number, more: object = {}) =>
   done(number, { isReplayed: true, fromMs: 30, toMs: 40, ...more });
 const rolledBack = reply(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'rolled_back' });
 const unknown = reply(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' });
-const cut: Told = { kind: 'cut', detail: 'ECONNRESET', fromMs: 10, toMs: 20 };
+const cut: Reported = { kind: 'cut', detail: 'ECONNRESET', fromMs: 10, toMs: 20 };
 
 /** Batches that are there, and what was counted of them. */
 function there(numbers: readonly number[], more: Partial<Found> = {}): Found {
@@ -64,9 +67,11 @@ function broken(
   const names = Object.entries(keyedPromises);
   return names.filter(([, promise]) => promises.includes(promise)).map(([name]) => name);
 }
-const one = (told: readonly Told[], more: Partial<KeyedBatch> = {}, manner = persists): Story[] => [
-  { batch: batch(1, more), manner, told },
-];
+const one = (
+  reported: readonly Reported[],
+  more: Partial<KeyedBatch> = {},
+  manner = persists,
+): Story[] => [{ batch: batch(1, more), manner, reported }];
 const during = (what: Strike): Outage[] => [{ what, fromMs: 15, toMs: 16 }];
 
 test('a history in which all reports are true keeps all promises', () => {
@@ -128,7 +133,7 @@ test('an ending that no fault explains is found', () => {
   const partial = reply(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'partial' });
   assert.deepEqual(broken(one([partial], {}, givesUp), there([])), ['explained']);
   assert.deepEqual(broken(one([partial], { hasCall: true }, givesUp), there([])), []);
-  assert.deepEqual(broken(one([rolledBack]), there([])), ['told']);
+  assert.deepEqual(broken(one([rolledBack]), there([])), ['reported']);
 });
 
 test('the same seed draws the same batches', () => {

@@ -77,8 +77,8 @@ export function createScriptedConnection(
     },
     send,
     sendTogether: (commands: readonly Command[]) => commands.forEach(send),
-    watch: (told: typeof onLost) => {
-      onLost = told;
+    watch: (reported: typeof onLost) => {
+      onLost = reported;
     },
     pause: () => {},
     resume: () => {},

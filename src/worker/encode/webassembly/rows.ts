@@ -19,7 +19,7 @@ const cellRoom: usize = 64;
 
 /**
  * Writes `[…],[…]`, with the separator in place of the comma, for the packets between `from` and `end`, headers included.
- * It stops at a packet that is incomplete, out of sequence, no row, or a row for JavaScript; after `most` rows; and after a row that ends
+ * It stops at a packet that is incomplete, out of sequence, no row, or a row for JavaScript; after `maxRows` rows; and after a row that ends
  * beyond `stop`. It writes nothing at `room` or beyond, and reads up to 15 bytes past `end`.
  * @param result gets three u32: the ends of reading and of writing, and the number of rows
  */
@@ -32,7 +32,7 @@ export function writeRows(
   room: usize,
   kinds: usize,
   columns: usize,
-  most: u32,
+  maxRows: u32,
   separator: u32,
   needsSeparator: bool,
   result: usize,
@@ -40,7 +40,7 @@ export function writeRows(
   let rows: u32 = 0;
   let gap: usize = needsSeparator ? 1 : 0;
   let expected = sequence;
-  while (rows < most && to <= stop && end - from >= headerBytes) {
+  while (rows < maxRows && to <= stop && end - from >= headerBytes) {
     const header = load<u32>(from);
     const start = from + headerBytes;
     const length: usize = header & 0xffffff;
@@ -127,12 +127,12 @@ export function writeRecords(
   room: usize,
   kinds: usize,
   columns: usize,
-  most: u32,
+  maxRows: u32,
   result: usize,
 ): void {
   let rows: u32 = 0;
   let expected = sequence;
-  while (rows < most && to <= stop && end - from >= headerBytes) {
+  while (rows < maxRows && to <= stop && end - from >= headerBytes) {
     const header = load<u32>(from);
     const start = from + headerBytes;
     const length: usize = header & 0xffffff;

@@ -180,12 +180,12 @@ function decodeExpectation(object: Fields | undefined): DecodedExpectation {
   }
   const about = { of: of as Expectation['of'], code: 'EXPECTATION_FAILED' } as const;
   if (typeof bounds === 'number') {
-    return { ok: true, expect: { ...about, least: bounds, most: bounds } };
+    return { ok: true, expect: { ...about, min: bounds, max: bounds } };
   }
   const wrong = findFault(bounds as Fields, rangeChecks);
   if (wrong !== null) return misfit(wrong.code, `expect.${of}: ${wrong.message}`);
   const { min = 0, max = Number.POSITIVE_INFINITY } = present(bounds as Fields);
-  return { ok: true, expect: { ...about, least: min as number, most: max as number } };
+  return { ok: true, expect: { ...about, min: min as number, max: max as number } };
 }
 
 function misfit(code: FieldFault['code'], message: string) {

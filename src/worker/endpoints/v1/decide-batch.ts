@@ -54,7 +54,7 @@ export function* decideBatch(
       isAtomic: request.isAtomic || isReadOnly,
       isolation: request.isolation,
       isReadOnly,
-      mostRetries: request.retry,
+      maxRetries: request.retry,
       isDryRun: false,
       mustUndo: null,
       key: null,
@@ -129,7 +129,7 @@ function batchOfOne(
     steps: [step],
     isAtomic: true,
     isolation: null,
-    mostRetries: 0,
+    maxRetries: 0,
     isDryRun: false,
     mustUndo: null,
     key: null,
@@ -162,7 +162,7 @@ export function decideUndoable(
   const expect: Expectation | null =
     maxAffected === null || isRead
       ? null
-      : { of: 'affected_rows', least: 0, most: maxAffected, code: 'TOO_MANY_ROWS' };
+      : { of: 'affected_rows', min: 0, max: maxAffected, code: 'TOO_MANY_ROWS' };
   return batchOfOne(createStep(statement, expect), {
     isReadOnly: statement.isReadOnly || (isRead && readOnlyAllowed),
     isDryRun,

@@ -10,14 +10,14 @@ import type { Session } from '../../servers/pool/session.ts';
 import { utcTime } from './key-store.ts';
 
 /** Keys outlive their time by at most a tenth of it, and at most by a minute. */
-const [leastRestMs, mostRestMs] = [500, 60_000];
+const [minRestMs, maxRestMs] = [500, 60_000];
 const restsPerKeep = 10;
 /** Rows in one piece. Each piece is a transaction, so that other transactions do not wait for long. */
 const pieceRows = 200;
 /** How long it borrows a session. If more is left, it asks again after a rest of the same length. */
 const sliceMs = 100;
 /** A piece that takes longer is given up, with its connection. */
-const mostPieceMs = 10_000;
+const maxPieceMs = 10_000;
 
 /** It does not wait for transactions that lock a row. */
 const shortWait = 'SET SESSION innodb_lock_wait_timeout = 1';
@@ -78,7 +78,7 @@ export class Purge implements Waiter {
   }
 
   get #restMs(): number {
-    return Math.min(Math.max(this.#keepMs / restsPerKeep, leastRestMs), mostRestMs);
+    return Math.min(Math.max(this.#keepMs / restsPerKeep, minRestMs), maxRestMs);
   }
 
   #restFor(ms: number): void {
@@ -126,7 +126,7 @@ export class Purge implements Waiter {
   async #removePiece(connection: Connection): Promise<boolean> {
     const timer = setTimeout(
       () => connection.destroy(new Error('old keys could not be removed in time')),
-      mostPieceMs,
+      maxPieceMs,
     );
     try {
       const { quoted } = this.#table;

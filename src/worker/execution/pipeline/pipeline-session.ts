@@ -16,7 +16,7 @@ export const pipelineLimitMs = 100;
 /** The server is taken for silent after the limit and this time. */
 const silenceMs = 1_000;
 /** Checks that must find silence: at the first one, answers may be there that the worker has not read. */
-const looksForSilence = 2;
+const checksForSilence = 2;
 /** How long a session may take to be limited. */
 const limitingTimeoutMs = 1_000;
 /** Longer statements run on a session of their own. In characters. */
@@ -24,17 +24,17 @@ export const longestPipelined = 8 * 1024;
 const maxBytesPerCharacter = 3;
 
 /** The question about the position after one write: an upper bound of what any of its statements saw. */
-export type Look = {
+export type PositionRead = {
   readonly session: Session;
   /** Its callbacks run once, after the answers; null: the server has not answered it. */
-  readonly watch: (told: (row: readonly (string | null)[] | null) => void) => void;
+  readonly watch: (callback: (row: readonly (string | null)[] | null) => void) => void;
 };
 
 /** A statement in the pipeline. */
 export interface PipelinedStatement {
   readonly command: QueryCommand;
-  /** It is about to be written: from now on it may have run. @param look null: nothing is asked after it */
-  written(now: number, look: Look | null): void;
+  /** It is about to be written: from now on it may have run. @param position null: nothing is asked after it */
+  written(now: number, position: PositionRead | null): void;
   /** There will be no usable answer: a statement before it may have changed the session, or it has waited for too long. */
   expelled(): void;
   /** How long it may wait to be written. */
@@ -53,7 +53,7 @@ export class PipelineSession {
   readonly #consistency: Consistency | null;
   readonly #outstanding: PipelinedStatement[] = [];
   #waiting: PipelinedStatement[] = [];
-  #silentLooks = 0;
+  #silentChecks = 0;
 
   /** @param consistency null: positions are not tracked */
   constructor(session: Session, consistency: Consistency | null) {
@@ -87,11 +87,11 @@ export class PipelineSession {
   }
 
   /** Must be called at intervals. Returns whether the server has been silent for long, although the worker has read all. */
-  lookForSilence(now: number): boolean {
+  checkSilence(now: number): boolean {
     const isSilent =
       this.#outstanding.length > 0 && now - this.headSince > pipelineLimitMs + silenceMs;
-    this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
-    return this.#silentLooks >= looksForSilence;
+    this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0;
+    return this.#silentChecks >= checksForSilence;
   }
 
   /** Whether the head has been without an answer for longer than is usual. */
@@ -161,11 +161,12 @@ export class PipelineSession {
   flush(now: number): void {
     if (!this.isDue) return;
     const batch = this.#takeBatch();
-    const asked = this.#consistency === null ? null : createLook(this.session, this.#consistency);
+    const asked =
+      this.#consistency === null ? null : createPositionRead(this.session, this.#consistency);
     this.headSince = now;
     if (!this.session.connection.isLost) {
-      const look = asked?.look ?? null;
-      for (const statement of batch) statement.written(now, look);
+      const position = asked?.position ?? null;
+      for (const statement of batch) statement.written(now, position);
     }
     this.#outstanding.push(...batch);
     this.session.isFresh = false;
@@ -190,15 +191,15 @@ export class PipelineSession {
   }
 }
 
-function createLook(session: Session, consistency: Consistency) {
+function createPositionRead(session: Session, consistency: Consistency) {
   const watchers: ((row: readonly (string | null)[] | null) => void)[] = [];
   const { connection } = session;
   const { sql } = consistency.queryOn(connection);
   const command = firstRowCommand(sql, connection, (row) => {
-    for (const told of watchers) told(row);
+    for (const callback of watchers) callback(row);
   });
-  const look: Look = { session, watch: (told) => void watchers.push(told) };
-  return { command, look };
+  const position: PositionRead = { session, watch: (callback) => void watchers.push(callback) };
+  return { command, position };
 }
 
 /**

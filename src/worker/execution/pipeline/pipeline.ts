@@ -11,10 +11,10 @@ import type { Session } from '../../servers/pool/session.ts';
 import type { Server } from '../../servers/server.ts';
 import {
   heldUpMs,
-  type Look,
   limitStatements,
   type PipelinedStatement,
   PipelineSession,
+  type PositionRead,
   pipelineLimitMs,
 } from './pipeline-session.ts';
 
@@ -52,7 +52,7 @@ export interface PipelineClient extends ResultSink {
   /** How long the read may wait to be written. */
   readonly waitLimit: WaitLimit;
   /** From now on the read may have run. */
-  pipelineWrote(now: number, look: Look | null): void;
+  pipelineWrote(now: number, position: PositionRead | null): void;
   /** @param isTrusted false: the time limit ended the statement, or the server refused it because it writes */
   pipelineAnswered(error: ServerError | null, isTrusted: boolean): void;
   /** There will be no usable answer here. The read is READ ONLY and may run on another session. */
@@ -252,13 +252,13 @@ export class Pipeline {
   #add(place: PipelineSession): void {
     this.#sessions.push(place);
     this.#server.reserved.notePipeline(this.#sessions.length);
-    this.#check ??= setInterval(() => this.#look(), checkMs).unref();
+    this.#check ??= setInterval(() => this.#checkSilence(), checkMs).unref();
   }
 
-  #look(): void {
+  #checkSilence(): void {
     const now = performance.now();
     for (const place of [...this.#sessions]) {
-      if (place.lookForSilence(now)) {
+      if (place.checkSilence(now)) {
         place.session.connection.destroy(new Error('the server did not keep the time limit'));
       }
       if (place.isStale(now)) this.#retire(place);
@@ -336,9 +336,9 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
     this.#pipeline.latencies.ban(this.#read.shape, performance.now());
   }
 
-  written(now: number, look: Look | null): void {
+  written(now: number, position: PositionRead | null): void {
     this.#isWritten = true;
-    this.#client?.pipelineWrote(now, look);
+    this.#client?.pipelineWrote(now, position);
   }
 
   expelled(): void {

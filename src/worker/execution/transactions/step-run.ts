@@ -84,7 +84,7 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   async seeNow(): Promise<TokenResult> {
-    return (await this.#look()) ?? unknownToken;
+    return (await this.#lookUp()) ?? unknownToken;
   }
 
   get isSent(): boolean {
@@ -228,12 +228,12 @@ export class StepRun implements Execution, Step, JobTools {
 
   async #tellSeen(): Promise<void> {
     if (this.#phase === 'ended') return;
-    const seen = await this.#look();
+    const seen = await this.#lookUp();
     if (seen !== null) this.#events.seen(seen);
   }
 
   /** A snapshot may be older than what its client has seen elsewhere, and cannot be waited for. */
-  async #look(): Promise<TokenResult | null> {
+  async #lookUp(): Promise<TokenResult | null> {
     if (this.#transaction.context.consistency === null) return null;
     const seen = (await this.#transaction.seenNow()) ?? unknownToken;
     const isBound = this.#after === null && this.#job.seesOneMoment;

@@ -10,15 +10,15 @@ import { type HeldByClient, holdBy, summarise } from '../../../support/held.ts';
  * The reply to a request: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` where
  * the connection ended without a reply; else status, code and outcome of a refusal.
  */
-export type Told = string;
+export type Reported = string;
 
 /** A client of one transaction, which keeps to it whatever the replies say. It rejects only replies that no client may get. */
 export type TransactionClient = {
-  readonly begin: () => Promise<Told>;
+  readonly begin: () => Promise<Reported>;
   /** @param agent the connections for it */
-  readonly run: (sql: string, agent?: Agent) => Promise<Told>;
-  readonly commit: (agent?: Agent) => Promise<Told>;
-  readonly rollback: (agent?: Agent) => Promise<Told>;
+  readonly run: (sql: string, agent?: Agent) => Promise<Reported>;
+  readonly commit: (agent?: Agent) => Promise<Reported>;
+  readonly rollback: (agent?: Agent) => Promise<Reported>;
 };
 
 /** A way in. */
@@ -26,15 +26,16 @@ export type Door = {
   readonly name: string;
   readonly open: (gateway: { readonly url: string }) => TransactionClient;
   /** The driver's reply to a rollback for which /v1 replies this. */
-  readonly rollbackTold: (told: Told) => Told;
+  readonly rollbackReported: (reported: Reported) => Reported;
 };
 
 export const doors: readonly Door[] = [
-  { name: '/v1', open: openV1, rollbackTold: (told) => told },
+  { name: '/v1', open: openV1, rollbackReported: (reported) => reported },
   {
     name: 'driver',
     open: openDriver,
-    rollbackTold: (told) => (/^(committed|rolled back)$/.test(told) ? 'ended' : told),
+    rollbackReported: (reported) =>
+      /^(committed|rolled back)$/.test(reported) ? 'ended' : reported,
   },
 ];
 
@@ -49,7 +50,7 @@ function openV1({ url }: { readonly url: string }): TransactionClient {
     const options: Options = agent === undefined ? {} : { agent };
     return holdBy(ask, token, { ...options, headers, timeoutMs });
   };
-  const end = (reply: Reply): Told => {
+  const end = (reply: Reply): Reported => {
     if (reply.status !== 200) return summarise(reply);
     const { committed } = reply.json<{ committed?: boolean }>();
     return committed === true ? 'committed' : endOf(reply);
@@ -72,7 +73,7 @@ function openV1({ url }: { readonly url: string }): TransactionClient {
   };
 }
 
-function endOf(reply: Reply): Told {
+function endOf(reply: Reply): Reported {
   assert.deepEqual(reply.json(), { rolled_back: true });
   return 'rolled back';
 }
@@ -104,10 +105,10 @@ function openDriver(gateway: { readonly url: string }): TransactionClient {
     url: driverUrl(gateway),
     fetch: (url, init) => send(url, init ?? { headers: {}, body: '{}' }),
   }).connection();
-  const execute = (sql: string, told: Told, via?: Agent) =>
+  const execute = (sql: string, reported: Reported, via?: Agent) =>
     orCut(async () => {
       agent = via;
-      return await connection.execute(sql).then(() => told, tellError);
+      return await connection.execute(sql).then(() => reported, tellError);
     });
   return {
     begin: () => execute('BEGIN', 'begun'),
@@ -117,14 +118,14 @@ function openDriver(gateway: { readonly url: string }): TransactionClient {
   };
 }
 
-function tellError(error: unknown): Told {
+function tellError(error: unknown): Reported {
   if (!(error instanceof DatabaseError)) throw error;
   const { code, outcome } = error.body as { code: string; outcome?: string };
   assert.ok(error.message.endsWith(` ${numbers[code]}`), error.message);
   return `${error.status} ${code} ${outcome}`;
 }
 
-async function orCut(ask: () => Promise<Told>): Promise<Told> {
+async function orCut(ask: () => Promise<Reported>): Promise<Reported> {
   try {
     return await ask();
   } catch (error) {

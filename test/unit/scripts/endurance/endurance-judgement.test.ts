@@ -27,7 +27,7 @@ test('a right answer keeps all promises', () => {
   assert.equal(broken(point(205), rows([205, 35]), calm), null);
   assert.equal(broken(look(3, 'world'), rows([3, null, 'world', 1]), calm), null);
   const written = judgeEnding(insert(4), reply(200, { RESULT: { AFFECTED_ROWS: 1 } }), calm);
-  assert.deepEqual([written.told, written.breach], ['applied', null]);
+  assert.deepEqual([written.reported, written.breach], ['applied', null]);
 });
 
 test("another question's answer, and a changed session, are wrong", () => {
@@ -58,8 +58,8 @@ test('errors of the database are excused while it is away, and their report abou
   const away = reply(503, { ERROR: 'away', OUTCOME: 'not_executed' });
   assert.equal(broken(insert(1), lost, calm), requestPromises.status);
   assert.equal(broken(insert(1), away, workerDied), requestPromises.status);
-  assert.equal(judgeEnding(insert(1), lost, databaseAway).told, 'unknown');
-  assert.equal(judgeEnding(insert(1), away, databaseAway).told, 'not_executed');
+  assert.equal(judgeEnding(insert(1), lost, databaseAway).reported, 'unknown');
+  assert.equal(judgeEnding(insert(1), away, databaseAway).reported, 'not_executed');
   assert.equal(judgeEnding(insert(1), lost, databaseAway).breach, null);
   const killed = reply(200, { MYSQL_ERRNO: 1053, MYSQL_ERROR: 'shutdown' });
   assert.equal(broken(leave(1), killed, databaseAway), null);

@@ -6,10 +6,10 @@ import {
   type PartitionFound,
   partitionPromises,
 } from '../../../../scripts/endurance/partition-judge.ts';
-import type { Told } from '../../../support/histories/told.ts';
+import type { Reported } from '../../../support/histories/reported.ts';
 
 const times = { fromMs: 10, toMs: 20 };
-const reply = (status: number, code: string | null, outcome: string | null): Told => ({
+const reply = (status: number, code: string | null, outcome: string | null): Reported => ({
   ...times,
   kind: 'reply',
   status,
@@ -27,8 +27,11 @@ const reigns = [
   { serverId: 2, fromMs: 210, toMs: null },
 ];
 
-function judge(told: readonly Told[], found: Partial<PartitionFound> = {}): readonly string[] {
-  const writes = [{ id: 1, way: '/db', told } as const];
+function judge(
+  reported: readonly Reported[],
+  found: Partial<PartitionFound> = {},
+): readonly string[] {
+  const writes = [{ id: 1, way: '/db', reported } as const];
   const all = { writes, reigns, quiets: [], rows: [], strays: [], keys: [], ...found };
   return judgePartitions(all).map(({ promise }) => promise);
 }
@@ -72,13 +75,13 @@ test('a failure counts only in a quiet time', () => {
 });
 
 test('a key without its row, and a row without its key, are found', () => {
-  const writes = [{ id: 1, way: 'batch with key', told: [success] } as const];
+  const writes = [{ id: 1, way: 'batch with key', reported: [success] } as const];
   assert.deepEqual(judge([], { writes, rows: [row] }), [partitionPromises.whole]);
   assert.deepEqual(judge([], { writes, rows: [row], keys: [1] }), []);
 });
 
 test('a keyed client without an outcome is found, and an outcome that does not exist', () => {
   const silent = { ...times, kind: 'silence' } as const;
-  const writes = [{ id: 1, way: 'batch with key', told: [silent] } as const];
-  assert.deepEqual(judge([], { writes }), [partitionPromises.told, partitionPromises.known]);
+  const writes = [{ id: 1, way: 'batch with key', reported: [silent] } as const];
+  assert.deepEqual(judge([], { writes }), [partitionPromises.reported, partitionPromises.known]);
 });

@@ -29,7 +29,7 @@ test('a key of 32 bytes or more is read unchanged, even if its bytes are not tex
 });
 
 test('a short key, a readable file and no file are faults, and none contains the key', () => {
-  const secret = Buffer.from('a-secret-of-the-test-that-is-told-to-nobody');
+  const secret = Buffer.from('a-secret-of-the-test-that-is-never-sent');
   for (const [path, problem] of [
     [write(secret.subarray(0, 31)), /fewer than 32 bytes/],
     [write(secret, 0o644), /open to others/],

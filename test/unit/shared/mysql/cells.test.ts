@@ -56,7 +56,7 @@ function write(
 }
 
 /** More bytes than the connection needs before it takes many rows at once. */
-const fewestBytesAtOnce = 600;
+const minBytesAtOnce = 600;
 
 /** Whichever code writes it, the row says the same; several of it, so that they are taken at once. */
 function checkAllWays(
@@ -65,7 +65,7 @@ function checkAllWays(
   exactAsStrings: boolean,
   row: readonly JsonValue[],
 ): void {
-  const count = 1 + Math.ceil(fewestBytesAtOnce / rowPacket(cells).length);
+  const count = 1 + Math.ceil(minBytesAtOnce / rowPacket(cells).length);
   const rows = Array.from({ length: count }, () => cells);
   const wishes = columns.map(({ type, charset }) => ({ type, charset }));
   const answer = [toBytes(resultSet(wishes, rows))];

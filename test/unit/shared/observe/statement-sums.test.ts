@@ -36,8 +36,8 @@ test('a percentile is right within a quarter', () => {
       (latencies, share) => {
         const sorted = latencies.toSorted((one, other) => one - other);
         const exact = sorted[Math.ceil(share * sorted.length) - 1] as number;
-        const told = percentileOf(latencies, share) as number;
-        assert.ok(told >= exact / 1.25 && told <= exact * 1.25, `${told} for ${exact}`);
+        const reported = percentileOf(latencies, share) as number;
+        assert.ok(reported >= exact / 1.25 && reported <= exact * 1.25, `${reported} for ${exact}`);
       },
     ),
   );

@@ -12,16 +12,16 @@ test('the last note counts, and an unknown transaction is over', () => {
   endings.note(nameOf(3), 'unknown');
   endings.note(nameOf(2), 'committed');
   endings.note(nameOf(3), 'over');
-  const told = [1, 2, 3, 4].map((serial) => endings.of(nameOf(serial)));
-  assert.deepEqual(told, ['unknown', 'committed', 'over', 'over']);
+  const reported = [1, 2, 3, 4].map((serial) => endings.of(nameOf(serial)));
+  assert.deepEqual(reported, ['unknown', 'committed', 'over', 'over']);
   assert.equal(endings.of(nameOf(1, 'bb')), 'over');
 });
 
 test('a forgotten transaction is unknown, and so are those before it', () => {
   const endings = new CommitEndings(2);
   for (const serial of [3, 2, 7, 8]) endings.note(nameOf(serial), 'committed');
-  const told = [1, 2, 3, 4, 7, 8].map((serial) => endings.of(nameOf(serial)));
-  assert.deepEqual(told, ['unknown', 'unknown', 'unknown', 'over', 'committed', 'committed']);
+  const reported = [1, 2, 3, 4, 7, 8].map((serial) => endings.of(nameOf(serial)));
+  assert.deepEqual(reported, ['unknown', 'unknown', 'unknown', 'over', 'committed', 'committed']);
   assert.equal(endings.of(nameOf(1, 'bb')), 'over');
 });
 

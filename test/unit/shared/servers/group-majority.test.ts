@@ -5,14 +5,18 @@ import { judge } from '../../../../src/shared/servers/judge.ts';
 import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { GroupMember, ServerView } from '../../../../src/shared/servers/server-view.ts';
 
-function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): CandidateState {
+function member(
+  number: string,
+  isReadOnly: boolean,
+  reported: Partial<GroupMember>,
+): CandidateState {
   const group = {
     name: 'g',
     hasSinglePrimary: true,
     state: 'ONLINE',
     takesPart: null,
     hasMajority: true,
-    ...told,
+    ...reported,
   };
   const view: ServerView = {
     identity: { name: `h:1/${number}`, startedAt: 0 },

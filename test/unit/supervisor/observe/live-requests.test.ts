@@ -20,21 +20,21 @@ const request = (id: number, age_ms: number): LiveRequest => ({
 });
 
 test('the oldest first, from any worker; a worker that has not answered is named', () => {
-  const told = joinRequests([
+  const reported = joinRequests([
     { slot: 0, pid: 10, live: { requests: [request(1, 50), request(2, 5)], omitted: 3 } },
     { slot: 1, pid: 11, live: null },
     { slot: 2, pid: 12, live: { requests: [request(1, 20)], omitted: 0 } },
   ]);
   assert.deepEqual(
-    told.requests.map(({ id, worker }) => [id, worker]),
+    reported.requests.map(({ id, worker }) => [id, worker]),
     [
       ['0-10-1', 0],
       ['2-12-1', 2],
       ['0-10-2', 0],
     ],
   );
-  assert.equal(told.omitted, 3);
-  assert.deepEqual(told.silent_workers, [1]);
+  assert.equal(reported.omitted, 3);
+  assert.deepEqual(reported.silent_workers, [1]);
 });
 
 test('a number leads back, and nothing else is one', () => {

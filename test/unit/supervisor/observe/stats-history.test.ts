@@ -22,18 +22,18 @@ test('a point has the increase since the one before, a second', () => {
   history.note(figures(100), 1_000_000);
   history.note(figures(120), 1_002_000);
   history.note(figures(120), 1_004_000);
-  const told = history.points();
-  assert.deepEqual(told.at, [1002, 1004]);
-  assert.deepEqual(told.outcomes.ok, [10, 0]);
-  assert.deepEqual(told.outcomes.unknown, [0, 0]);
-  assert.deepEqual(told.connections, { busy: [3, 3], max: [8, 8] });
-  assert.deepEqual(told.waiting, [2, 2]);
-  const [p50, none] = told.latency_ms.p50;
+  const reported = history.points();
+  assert.deepEqual(reported.at, [1002, 1004]);
+  assert.deepEqual(reported.outcomes.ok, [10, 0]);
+  assert.deepEqual(reported.outcomes.unknown, [0, 0]);
+  assert.deepEqual(reported.connections, { busy: [3, 3], max: [8, 8] });
+  assert.deepEqual(reported.waiting, [2, 2]);
+  const [p50, none] = reported.latency_ms.p50;
   assert.ok(p50 !== null && p50 !== undefined && p50 > 0.5 && p50 <= 1, `${p50}`);
   assert.equal(none, null);
-  assert.deepEqual(told.phases_p95_ms, {
-    waiting: told.latency_ms.p95,
-    first_row: told.latency_ms.p95,
+  assert.deepEqual(reported.phases_p95_ms, {
+    waiting: reported.latency_ms.p95,
+    first_row: reported.latency_ms.p95,
   });
 });
 

@@ -69,7 +69,7 @@ let directory: string;
 let stateDir: string;
 let path: string;
 let lines: string[];
-let told: { readonly memory: PrimaryMemory; readonly onDisk: PrimaryMemory | null }[];
+let reported: { readonly memory: PrimaryMemory; readonly onDisk: PrimaryMemory | null }[];
 const opened: PrimaryMemories[] = [];
 
 beforeEach(() => {
@@ -77,7 +77,7 @@ beforeEach(() => {
   stateDir = join(directory, 'state');
   path = join(stateDir, `${section}.primary`);
   lines = [];
-  told = [];
+  reported = [];
 });
 afterEach(() => {
   for (const memories of opened.splice(0)) memories.freeze();
@@ -98,7 +98,7 @@ function open(saving?: Saving): PrimaryMemories {
   const alone = { section: 'moon', stateDir, candidates: [one('10.0.0.3')] } as const;
   const tell = (name: string, memory: PrimaryMemory) => {
     assert.equal(name, section);
-    told.push({ memory, onDisk: readDisk() });
+    reported.push({ memory, onDisk: readDisk() });
   };
   const memories = openPrimaryMemories([kept, alone], log, tell, saving);
   opened.push(memories);
@@ -115,7 +115,7 @@ test('a new primary is on disk before a worker receives it, for its user alone, 
   assert.deepEqual(memories.inForce(), {});
   const answer = await memories.propose({ section, base: null, memory: first });
   assert.deepEqual(answer, { isAccepted: true, memory: first });
-  assert.deepEqual(told, [{ memory: first, onDisk: first }]);
+  assert.deepEqual(reported, [{ memory: first, onDisk: first }]);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(statSync(stateDir).mode & 0o777, 0o700);
   assert.deepEqual(readdirSync(stateDir), [`${section}.primary`]);
@@ -143,7 +143,7 @@ test('of two proposals from the same memory one wins, and the other one gets it 
   });
   assert.deepEqual(readDisk(), second);
   assert.deepEqual(
-    told.map(({ memory }) => memory),
+    reported.map(({ memory }) => memory),
     [first, second],
   );
 });
@@ -155,11 +155,11 @@ test('an answer leaves before the next change is announced: a worker gets both i
   // The answer to a call is sent some turns of promises later.
   const answered = memories.propose({ section, base: 0, memory: second }).then(async (answer) => {
     for (let turn = 0; turn < 10; turn += 1) await null;
-    events.push(`answered ${answer.memory?.version}, told ${told.length}`);
+    events.push(`answered ${answer.memory?.version}, reported ${reported.length}`);
   });
   await Promise.all([answered, memories.propose({ section, base: 1, memory: moved })]);
-  assert.deepEqual(events, ['answered 1, told 1']);
-  assert.equal(told.length, 2);
+  assert.deepEqual(events, ['answered 1, reported 1']);
+  assert.equal(reported.length, 2);
 });
 
 test('a position that moves is in force at once, and on disk soon', async () => {
@@ -167,7 +167,7 @@ test('a position that moves is in force at once, and on disk soon', async () => 
   await memories.propose({ section, base: null, memory: first });
   const answer = await memories.propose({ section, base: 1, memory: moved });
   assert.deepEqual(answer, { isAccepted: true, memory: moved });
-  assert.deepEqual(told.at(-1), { memory: moved, onDisk: first });
+  assert.deepEqual(reported.at(-1), { memory: moved, onDisk: first });
   await eventually('the position is on disk', () => readDisk()?.version === 2);
 });
 
@@ -177,7 +177,7 @@ test('a replica that is seen for the first time is on disk at once', async () =>
   const follows = { number: '1', uuid: null, address: null };
   const memory = { ...moved, replicas: [{ identity: '10.0.0.2:3306/2', follows, term: 1 }] };
   await memories.propose({ section, base: 1, memory });
-  assert.deepEqual(told.at(-1), { memory, onDisk: memory });
+  assert.deepEqual(reported.at(-1), { memory, onDisk: memory });
 });
 
 test('an instance that is ending writes no more, and reads what its successor writes', async () => {
@@ -192,10 +192,10 @@ test('an instance that is ending writes no more, and reads what its successor wr
   assert.deepEqual(readDisk(), first);
   assert.equal(await leaving.override(section, second.primary), null);
   await successor.propose({ section, base: 1, memory: second });
-  told = [];
+  reported = [];
   const taught = await leaving.propose({ section, base: 2, memory: after(moved) });
   assert.deepEqual(taught, { isAccepted: false, memory: second });
-  assert.deepEqual(told, [{ memory: second, onDisk: second }]);
+  assert.deepEqual(reported, [{ memory: second, onDisk: second }]);
   assert.deepEqual(leaving.inForce(), { [section]: second });
 });
 
@@ -206,7 +206,7 @@ test('a proposal that is being written when the instance begins to end is refuse
   memories.freeze();
   assert.deepEqual(await proposal, { isAccepted: false, memory: first });
   assert.deepEqual(readDisk(), first);
-  assert.equal(told.length, 1);
+  assert.equal(reported.length, 1);
 });
 
 const damages: Readonly<Record<string, () => void>> = {
@@ -322,7 +322,7 @@ test('an operator overrides the memory: an earlier proposal is refused', async (
   const overridden = await memories.override(section, primary);
   assert.equal(overridden?.isSaved, true);
   assert.deepEqual(overridden?.before, first);
-  assert.deepEqual(told.at(-1), { memory: overridden?.memory, onDisk: overridden?.memory });
+  assert.deepEqual(reported.at(-1), { memory: overridden?.memory, onDisk: overridden?.memory });
   const late = await memories.propose({ section, base: 1, memory: moved });
   assert.deepEqual(late, { isAccepted: false, memory: overridden?.memory });
   assert.deepEqual(overridden?.memory.primary.address, second.primary.address);

@@ -37,8 +37,8 @@ test('a successor has the same key, and knows everything noted before it and mea
   assert.equal(second.key, first.key);
   assert.equal(Buffer.from(first.key, 'base64').length, 32);
   first.note(nameOf(3), 'unknown');
-  const told = [1, 2, 3, 4].map((serial) => second.of(nameOf(serial)));
-  assert.deepEqual(told, ['unknown', 'committed', 'unknown', 'over']);
+  const reported = [1, 2, 3, 4].map((serial) => second.of(nameOf(serial)));
+  assert.deepEqual(reported, ['unknown', 'committed', 'unknown', 'over']);
   first.note(nameOf(3), 'over');
   assert.equal(second.of(nameOf(3)), 'over');
   assert.deepEqual(faults, []);
@@ -49,8 +49,8 @@ test('the file remains short, and forgotten endings are unknown', () => {
   const first = open();
   for (let serial = 1; serial <= 16_000; serial += 1) first.note(nameOf(serial), 'committed');
   assert.ok(statSync(`${pidfile}.commits`).size < 1_000_000);
-  const told = [1, 15_999, 16_001].map((serial) => open().of(nameOf(serial)));
-  assert.deepEqual(told, ['unknown', 'committed', 'over']);
+  const reported = [1, 15_999, 16_001].map((serial) => open().of(nameOf(serial)));
+  assert.deepEqual(reported, ['unknown', 'committed', 'over']);
   assert.deepEqual(faults, []);
 });
 

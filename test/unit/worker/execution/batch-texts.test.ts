@@ -7,8 +7,8 @@ import type { Batch, Expectation, Statement } from '../../../../src/worker/execu
 
 const expectsOne: Expectation = {
   of: 'affected_rows',
-  least: 1,
-  most: 1,
+  min: 1,
+  max: 1,
   code: 'EXPECTATION_FAILED',
 };
 
@@ -35,7 +35,7 @@ function stepOf(sql: string, expect: Expectation | null = null, showsWarnings = 
 function textsOf(
   steps: Batch['steps'],
   wish: Partial<Batch> = {},
-  mostBytes = 1024 ** 2,
+  maxBytes = 1024 ** 2,
 ): readonly string[] {
   const batch: Batch = {
     kind: 'batch',
@@ -43,13 +43,13 @@ function textsOf(
     isAtomic: true,
     isolation: null,
     isReadOnly: false,
-    mostRetries: 0,
+    maxRetries: 0,
     isDryRun: false,
     mustUndo: null,
     key: null,
     ...wish,
   };
-  return writeTexts(batch, 's', mostBytes, null).map(({ sql }) => sql);
+  return writeTexts(batch, 's', maxBytes, null).map(({ sql }) => sql);
 }
 
 const lines = (...sql: string[]) => sql.join('\n;');

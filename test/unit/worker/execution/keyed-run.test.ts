@@ -35,7 +35,7 @@ const stepOn = (tables: readonly { schema: string; name: string }[] | null): Bat
  * @param isBehind it begins after another request with the same key has ended
  */
 function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = false) {
-  const told: RunEnd[] = [];
+  const reported: RunEnd[] = [];
   const left = [...ends];
   const launch = (_wish: unknown, create: CreateRun, events: RunEvents): Execution => {
     create(context, events);
@@ -51,28 +51,28 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = fa
     sink: { restart: () => true } as unknown as RunSink,
     traceparent: null,
     seen: () => {},
-    runEnded: (end) => told.push(end),
+    runEnded: (end) => reported.push(end),
   };
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
   const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
   const before = isBehind ? keys.locks.acquire(key.id, () => {}) : null;
   new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes()).start();
   before?.release();
-  return { told, left: left.length };
+  return { reported, left: left.length };
 }
 
 const fourLosses = [lost, lost, lost, lost];
 
 test('if the key is proven to be free, writes to known tables are reported as rolled back', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
-  assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [
+  assert.deepEqual(run(steps, [...fourLosses, succeeded]).reported, [
     { kind: 'lost', outcome: 'rolled_back' },
   ]);
 });
 
 test('if it is unknown which tables were written to, nothing runs again after a loss', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }]), stepOn(null)];
-  assert.deepEqual(run(steps, [lost, succeeded]), { told: [lost], left: 0 });
+  assert.deepEqual(run(steps, [lost, succeeded]), { reported: [lost], left: 0 });
 });
 
 test('if the server reports that a table is not undone, nothing runs again', () => {
@@ -85,40 +85,42 @@ test('if the server reports that a table is not undone, nothing runs again', () 
   };
   for (const losses of [[lost], fourLosses]) {
     const found = run(steps, [...losses, refused, lost, succeeded]);
-    assert.deepEqual(found, { told: [lost], left: 0 });
+    assert.deepEqual(found, { reported: [lost], left: 0 });
   }
 });
 
 test('after a loss, an attempt that could not take the key does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
-  assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
-  assert.deepEqual(run(steps, [stopped]).told, [stopped]);
+  assert.deepEqual(run(steps, [lost, stopped]).reported, [
+    { kind: 'key unknown', reason: 'deadline' },
+  ]);
+  assert.deepEqual(run(steps, [stopped]).reported, [stopped]);
 });
 
 test('after a loss, an attempt that ends in an exception does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const faulted = { kind: 'faulted', isSent: false, cause: null } as const;
-  assert.deepEqual(run(steps, [faulted]).told, [faulted]);
-  assert.deepEqual(run(steps, [lost, faulted]).told, [{ ...faulted, isSent: true }]);
+  assert.deepEqual(run(steps, [faulted]).reported, [faulted]);
+  assert.deepEqual(run(steps, [lost, faulted]).reported, [{ ...faulted, isSent: true }]);
 });
 
 test('a repetition that gets the lock at its deadline does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
   const unknown: RunEnd = { kind: 'key unknown', reason: 'deadline' };
-  assert.deepEqual(run(steps, [stopped], true), { told: [unknown], left: 0 });
+  assert.deepEqual(run(steps, [stopped], true), { reported: [unknown], left: 0 });
 });
 
 test('a stored key answers with its reply only to the request that it belongs to', () => {
   const replayed: string[] = [];
-  const told: RunEnd[] = [];
+  const reported: RunEnd[] = [];
   const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;
   const events: RunEvents = {
     sink,
     traceparent: null,
     seen: () => {},
-    runEnded: (end) => told.push(end),
+    runEnded: (end) => reported.push(end),
   };
   const batch = { steps: [] } as unknown as Batch;
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
@@ -127,7 +129,7 @@ test('a stored key answers with its reply only to the request that it belongs to
     const launcher = { admission: new Admission(() => 1) } as unknown as Launcher;
     const run = new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes());
     run.keyTaken({ request, attempt: 'cc', reply });
-    return told.at(-1);
+    return reported.at(-1);
   };
   const reply = Buffer.from('the first reply');
   assert.deepEqual(taken('other', reply), { kind: 'key refused', reason: 'other request' });

@@ -38,7 +38,7 @@ function stopWhileItMoves(end: RunEnd) {
     return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
   };
   const sink = { hasLeft: false, restart: () => true } as unknown as RunSink;
-  const runEnded = (told: RunEnd) => ends.push(told);
+  const runEnded = (reported: RunEnd) => ends.push(reported);
   const events = { sink, traceparent: null, seen: () => {}, runEnded };
   const wish = { isReadOnly: true, hasKey: false, after: null, needsPrimary: false };
   const run = new RoutedRun(router, wish, create, events, new RunTimes());
@@ -98,7 +98,7 @@ function beginnings(
     return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
   };
   const sink = { hasLeft, restart: () => !hasLeft } as unknown as RunSink;
-  const runEnded = (told: RunEnd) => ends.push(told);
+  const runEnded = (reported: RunEnd) => ends.push(reported);
   const events = { sink, traceparent: null, seen: () => {}, runEnded };
   const all = { ...wish, after: null, needsPrimary: false };
   let probes = 0;

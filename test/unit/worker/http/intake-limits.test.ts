@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { BufferedInput, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
-const mostBytes = 16 * 1024;
+const maxBytes = 16 * 1024;
 
 /** The answer to a request with this many bytes of headers, between the request line and the empty line. */
 function answerTo(headerBytes: number, cutAt: number | null): string {
@@ -32,8 +32,8 @@ function answerTo(headerBytes: number, cutAt: number | null): string {
 }
 
 test('headers of exactly 16 KiB are taken, and of one byte more refused', () => {
-  for (const cutAt of [null, 1, 20, mostBytes - 1, mostBytes, mostBytes + 14, mostBytes + 16]) {
-    assert.equal(answerTo(mostBytes, cutAt), 'taken', `cut at ${cutAt}`);
-    assert.equal(answerTo(mostBytes + 1, cutAt), 'HEADERS_TOO_LARGE', `cut at ${cutAt}`);
+  for (const cutAt of [null, 1, 20, maxBytes - 1, maxBytes, maxBytes + 14, maxBytes + 16]) {
+    assert.equal(answerTo(maxBytes, cutAt), 'taken', `cut at ${cutAt}`);
+    assert.equal(answerTo(maxBytes + 1, cutAt), 'HEADERS_TOO_LARGE', `cut at ${cutAt}`);
   }
 });

@@ -12,11 +12,7 @@ type Seconds = number;
  */
 async function stalledAfter(
   bytesAt: (seconds: Seconds) => number,
-  {
-    mostStillSeconds = 30,
-    isExact = true,
-    waitingAt = (_seconds: Seconds): number => 100_000,
-  } = {},
+  { maxStillSeconds = 30, isExact = true, waitingAt = (_seconds: Seconds): number => 100_000 } = {},
 ): Promise<Seconds | null> {
   let seconds = 0;
   let stalledAt: Seconds | null = null;
@@ -25,7 +21,7 @@ async function stalledAfter(
       return waitingAt(seconds);
     },
     acknowledged: async () => ({ bytes: bytesAt(seconds), isExact }),
-    maxStillMs: () => mostStillSeconds * 1000,
+    maxStillMs: () => maxStillSeconds * 1000,
   };
   const watch = new StallWatch(
     peer,
@@ -53,10 +49,10 @@ test('a reader that takes 20 bytes a second has not, though the kernel takes not
 });
 
 test('over loopback 5 KB and 1 KB a second are progress, although their steps come every 13 and 66 s', async () => {
-  const mostStillSeconds = 130;
-  assert.equal(await stalledAfter(inSteps(5_000), { mostStillSeconds }), null);
-  assert.equal(await stalledAfter(inSteps(1_000), { mostStillSeconds }), null);
-  assert.equal(await stalledAfter(() => 0, { mostStillSeconds }), 130);
+  const maxStillSeconds = 130;
+  assert.equal(await stalledAfter(inSteps(5_000), { maxStillSeconds }), null);
+  assert.equal(await stalledAfter(inSteps(1_000), { maxStillSeconds }), null);
+  assert.equal(await stalledAfter(() => 0, { maxStillSeconds }), 130);
 });
 
 test('a reader that stops has stalled as long after its last acknowledgement', async () => {

@@ -11,14 +11,14 @@ import {
 async function givenUp(paces: readonly number[], { othersWait = true, maxSessions = 2 } = {}) {
   let now = 0;
   let looks = 0;
-  let told = 0;
+  let reported = 0;
   const ended: number[] = [];
   const readers = new SlowReaders(
     {
       othersWait: () => othersWait,
       maxSessions: () => maxSessions,
       onGivenUp: (count) => {
-        told += count;
+        reported += count;
       },
     },
     () => now,
@@ -39,7 +39,7 @@ async function givenUp(paces: readonly number[], { othersWait = true, maxSession
     readers.add(reader);
   }
   for (; now <= 3_000; now += 400) await readers.sample();
-  assert.equal(told, ended.length);
+  assert.equal(reported, ended.length);
   return { ended, looks };
 }
 

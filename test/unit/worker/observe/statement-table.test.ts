@@ -81,18 +81,18 @@ test('nothing is lost and reports are bounded, however many statements come at o
     count(ran(`select a${number} from t`, { databaseMs: 1 }));
     if (number % (distinct / often) === 0) count(ran('select slow', { databaseMs: 500 }));
   }
-  let [told, slow, reports] = [0, 0, 0];
+  let [reported, slow, reports] = [0, 0, 0];
   for (let report = table.take(); report !== null; report = table.take()) {
     reports += 1;
     assert.ok(report.statements.length <= 500);
     assert.ok(JSON.stringify(report).length < 2 ** 20);
     for (const { digest, sums } of report.statements) {
-      told += sums.count;
+      reported += sums.count;
       if (digest === 'select slow') slow += sums.count;
     }
-    told += report.other?.count ?? 0;
+    reported += report.other?.count ?? 0;
   }
-  assert.equal(told, distinct + often);
+  assert.equal(reported, distinct + often);
   assert.equal(slow, often);
   assert.ok(reports <= 4, `${reports} reports`);
 });

@@ -36,39 +36,41 @@ function create(open: (signal: AbortSignal) => Promise<Session>) {
     },
     new Reachability(silentLog, { address: 'db', account: 'app' }),
   );
-  const told: string[] = [];
+  const reported: string[] = [];
   const since = performance.now();
   const ask = (name: string, longestMs: number) => {
     const waiter: Waiter = {
       waitLimit: { since, longestMs },
-      granted: () => void told.push(`${name}: granted`),
-      refused: (reason) => void told.push(`${name}: ${reason}`),
+      granted: () => void reported.push(`${name}: granted`),
+      refused: (reason) => void reported.push(`${name}: ${reason}`),
     };
     pool.request(waiter);
   };
-  return { pool, told, ask, since };
+  return { pool, reported, ask, since };
 }
 
 test('a request for which a connection is being opened waits for max_wait, those behind it for their own part of it', () => {
-  const { pool, told, ask, since } = create(openNever);
+  const { pool, reported, ask, since } = create(openNever);
   ask('first', 10_000);
   ask('second', 10_000);
   ask('third', 20_000);
   pool.refuseLate(since + 9_999);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   pool.refuseLate(since + 10_000);
-  assert.deepEqual(told, ['second: waited too long']);
+  assert.deepEqual(reported, ['second: waited too long']);
   pool.refuseLate(since + maxWaitMs);
-  assert.deepEqual(told.slice(1), ['first: waited too long', 'third: waited too long']);
+  assert.deepEqual(reported.slice(1), ['first: waited too long', 'third: waited too long']);
   assert.equal(pool.admission.waiting, 0);
   void pool.close();
 });
 
 test('a request that has waited elsewhere for as long as it may gets an idle session, or is rejected at once', async () => {
-  const { pool, told, ask } = create(async () => createScriptedSession(createScriptedConnection()));
+  const { pool, reported, ask } = create(async () =>
+    createScriptedSession(createScriptedConnection()),
+  );
   ask('first', 10_000);
   for (let n = 0; n < 5; n += 1) await turn();
   ask('late', 0);
-  assert.deepEqual(told, ['first: granted', 'late: waited too long']);
+  assert.deepEqual(reported, ['first: granted', 'late: waited too long']);
   void pool.close();
 });

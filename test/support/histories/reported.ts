@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../ask.ts';
 
 /** How one request ended. Times are those of performance.now(). */
-export type Told = { readonly fromMs: number; readonly toMs: number } & (
+export type Reported = { readonly fromMs: number; readonly toMs: number } & (
   | {
       readonly kind: 'reply';
       readonly status: number;
@@ -22,20 +22,20 @@ export type Told = { readonly fromMs: number; readonly toMs: number } & (
 );
 
 /** Far more than the statement_timeout of every history, after which the gateway answers. */
-const mostPatienceMs = 40_000;
+const maxPatienceMs = 40_000;
 /** The pause of a client that does not know the outcome yet, before it sends again. */
 const restMs = 100;
 /** A client that still does not know gives up: the judge calls that a fault of the gateway's. */
-const mostAskingMs = 90_000;
+const maxAskingMs = 90_000;
 
 /** Sends a request and waits for its end, or no longer than `leavesAfterMs`. */
 export async function listen(
   send: (timeoutMs: number) => Promise<Reply>,
   leavesAfterMs: number | null = null,
-): Promise<Told> {
+): Promise<Reported> {
   const fromMs = performance.now();
   try {
-    const reply = await send(Math.ceil(leavesAfterMs ?? mostPatienceMs));
+    const reply = await send(Math.ceil(leavesAfterMs ?? maxPatienceMs));
     return { fromMs, toMs: performance.now(), ...read(reply) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -46,8 +46,8 @@ export async function listen(
 }
 
 /** Asks again and again, with a rest in between, until `askOnce` says that the client knows; resolves to whether it does. */
-export async function askUntilTold(askOnce: () => Promise<boolean>): Promise<boolean> {
-  const untilMs = performance.now() + mostAskingMs;
+export async function askUntilKnown(askOnce: () => Promise<boolean>): Promise<boolean> {
+  const untilMs = performance.now() + maxAskingMs;
   while (performance.now() < untilMs) {
     if (await askOnce()) return true;
     await pause(restMs);
@@ -77,20 +77,20 @@ function read({ status, text, headers, json }: Reply) {
 }
 
 /** A reply that the work is done. */
-export type Success = Extract<Told, { kind: 'reply' }> & {
+export type Success = Extract<Reported, { kind: 'reply' }> & {
   readonly status: 200;
   readonly code: null;
 };
 
 /** Tells whether a reply reports success. */
-export function isSuccess(told: Told): told is Success {
-  return told.kind === 'reply' && told.status === 200 && told.code === null;
+export function isSuccess(reported: Reported): reported is Success {
+  return reported.kind === 'reply' && reported.status === 200 && reported.code === null;
 }
 
 /** Describes in a few words how a request ended. */
-export function describe(told: Told): string {
-  if (told.kind !== 'reply') return told.kind;
-  const { status, code, outcome, isReplayed } = told;
-  if (isSuccess(told)) return isReplayed ? '200 replayed' : '200';
+export function describe(reported: Reported): string {
+  if (reported.kind !== 'reply') return reported.kind;
+  const { status, code, outcome, isReplayed } = reported;
+  if (isSuccess(reported)) return isReplayed ? '200 replayed' : '200';
   return `${status} ${code} ${outcome}`;
 }
