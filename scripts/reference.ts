@@ -1,4 +1,4 @@
-// Writes the generated parts of docs/ from the tables that the program uses.
+// Writes the generated parts of the documents, of package.json and of the Dockerfile, from the program's tables and the project's facts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
 import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';
@@ -16,6 +16,13 @@ import { errorName } from '../src/shared/mysql/error-names.ts';
 import { supervisorMetrics, workerMetrics } from '../src/shared/observe/metrics.ts';
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
 import { renderList } from './support/mdoc.ts';
+import {
+  completePackage,
+  describeImageSource,
+  describeReporting,
+  describeSource,
+  readProjectFacts,
+} from './support/project-facts.ts';
 
 /** The generated parts: each name in a page's marks, and its text. */
 const parts = {
@@ -28,6 +35,9 @@ const parts = {
   exits: () => ['| exit | meaning |', '|---|---|', ...exits.map(exitRow)].join('\n'),
   'manual-exits': listExits,
   'manual-configuration': listOptions,
+  reporting: () => describeReporting(readProjectFacts()),
+  source: () => describeSource(readProjectFacts()),
+  'image-source': () => describeImageSource(readProjectFacts()),
   python: () => showProgram('purchase.py', 'python'),
   php: () => showProgram('purchase.php', 'php'),
   go: () => showProgram('purchase.go', 'go'),
@@ -35,6 +45,9 @@ const parts = {
 
 /** The pages that have generated parts, and which. */
 export const pages = {
+  '.github/SECURITY.md': ['reporting'],
+  'CONTRIBUTING.md': ['source'],
+  'deploy/docker/Dockerfile': ['image-source'],
   'docs/guides/other-languages.md': ['python', 'php', 'go'],
   'docs/reference/configuration.md': ['configuration'],
   'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
@@ -50,16 +63,18 @@ export function withReference(page: keyof typeof pages, text: string): string {
   return whole;
 }
 
-/** Marks are comments: Markdown's, with a line's room around the part, or mdoc's, in which an empty line is none. */
+/** Marks are comments: Markdown's, with empty lines around the part, or those of mdoc and of a Dockerfile, without. */
 function replacePart(page: string, text: string, name: string, content: string): string {
-  const isManual = page.endsWith('.8');
-  const [open, close, room] = isManual ? ['.\\" ', '', ''] : ['<!-- ', ' -->', '\n'];
+  const [open, close, room] = page.endsWith('.md')
+    ? ['<!-- ', ' -->', '\n']
+    : [page.endsWith('.8') ? '.\\" ' : '# ', '', ''];
   const [start, end] = [`${open}${name}: generated${close}\n`, `${open}end of ${name}${close}\n`];
   const from = text.indexOf(start);
   const to = text.indexOf(end);
   if (from < 0 || to < from) throw new Error(`${page} has no part "${name}"`);
   const head = text.slice(0, from + start.length);
-  return `${head}${room}${content.trim()}\n${room}${text.slice(to)}`;
+  const part = content === '' ? '' : `${content.trimEnd()}\n`;
+  return `${head}${room}${part}${room}${text.slice(to)}`;
 }
 
 const exits = Object.entries(exitMeanings).map(([name, meaning]) => {
@@ -152,4 +167,6 @@ if (process.argv[1] === import.meta.filename) {
     const place = new URL(`../../${page}`, import.meta.url);
     writeFileSync(place, withReference(page, readFileSync(place, 'utf8')));
   }
+  const place = new URL('../../package.json', import.meta.url);
+  writeFileSync(place, completePackage(readFileSync(place, 'utf8'), readProjectFacts()));
 }

@@ -12,6 +12,7 @@ const documents = [
   ...readdirSync('docs', { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
+  '.github/SECURITY.md',
   'test/README.md',
 ].filter((path) => existsSync(path));
 
