@@ -318,8 +318,8 @@ export const failures = {
   TRANSACTION_ENDED: {
     status: 409,
     meaning:
-      'the transaction in which a statement was to run, or ran, is over: a procedure has ended it (of a batch `statement` says which), ' +
-      'it lay idle, was too old, or its connection was lost; also for a token that names none',
+      'the transaction in which a statement was to run, or ran, is over, or its token names none; the message gives the reason ' +
+      '(of a batch `statement` says which statement has ended it)',
     repeat: 'pointless',
   },
   RESULT_TOO_LARGE: {

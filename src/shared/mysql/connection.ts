@@ -81,6 +81,7 @@ export class Connection {
   #isResting = false;
   #packetsInTurn = 0;
   #lostReason: Error | null = null;
+  #isClosedByServer = false;
   #onLost: OnLost = () => {};
 
   constructor(established: Established) {
@@ -106,7 +107,7 @@ export class Connection {
       arenaReader.receive = (arena, start, end) => this.#feed(arena, start, end);
     }
     this.#socket.on('error', (error) => this.#lose(error));
-    this.#socket.on('end', () => this.#lose(new Error('the server closed the connection')));
+    this.#socket.on('end', () => this.#closedByServer());
     this.#socket.on('close', () => this.#lose(new Error('the connection was closed')));
   }
 
@@ -117,6 +118,11 @@ export class Connection {
 
   get isLost(): boolean {
     return this.#lostReason !== null;
+  }
+
+  /** Whether the server closed the connection: it was killed there, was idle for too long, or the server has stopped. */
+  get isClosedByServer(): boolean {
+    return this.#isClosedByServer;
   }
 
   /** Sets the handler that is called once when the connection is lost, before the `lost` of its commands. */
@@ -218,6 +224,11 @@ export class Connection {
     } catch (cause) {
       this.#lose(unreadable(cause));
     }
+  }
+
+  #closedByServer(): void {
+    this.#isClosedByServer = !this.isLost;
+    this.#lose(new Error('the server closed the connection'));
   }
 
   #lose(reason: Error): void {

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Pieces } from '../../shared/pieces.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
+import type { TransactionOver } from '../execution/transaction-end.ts';
 import type { Found } from '../execution/transactions/open-transactions.ts';
 import type { Failure, Refused } from '../failure/failure.ts';
 import type { OutgoingReply } from '../http/reply.ts';
@@ -84,7 +85,7 @@ export type PassOn = {
 };
 
 /** Decides what is done if the transaction is over. @param wasSent a worker that has ended meanwhile may have had the request */
-export type WhenOver = (ending: Ending, wasSent: boolean) => Decision;
+export type WhenOver = (ending: Ending, wasSent: boolean, over: TransactionOver) => Decision;
 
 const notUtf8: ParsedObject = {
   ok: false,

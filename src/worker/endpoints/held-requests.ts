@@ -1,6 +1,12 @@
 // Requests that name a transaction: finds it, passes requests on to the worker that has it, and says what became of a lost one.
 
 import type { Ending } from '../../shared/process/commit-endings.ts';
+import {
+  type Left,
+  noCause,
+  noSuchTransaction,
+  type TransactionOver,
+} from '../execution/transaction-end.ts';
 import type { Found, OpenTransactions } from '../execution/transactions/open-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
@@ -49,6 +55,7 @@ export function findTransaction(transactions: OpenTransactions, request: HeldReq
   const { token, sections, headers, timeoutMs, asksForEnd, over } = request;
   const credential = credentialOf(headers);
   let ending: Ending = 'over';
+  let known: TransactionOver | null = null;
   for (const section of sections) {
     const found = transactions.find(token, { section, credential });
     switch (found.kind) {
@@ -63,12 +70,13 @@ export function findTransaction(transactions: OpenTransactions, request: HeldReq
       }
       case 'over':
         if (found.ending !== 'over') ending = found.ending;
+        if (known === null || known.end === 'no such') known = found.over;
         break;
       default:
         found satisfies never;
     }
   }
-  return { isHere: false, decision: over(ending, false) };
+  return { isHere: false, decision: over(ending, false, known ?? noSuchTransaction) };
 }
 
 /** Passes a request on. @param carryOut what is done if the other worker does not answer */
@@ -84,10 +92,10 @@ export function passOn(
       if (response.destroyed) return;
       // A worker notes a COMMIT before it sends it: without a note nothing is committed.
       const mayBeEnding = asksForEnd && known !== 'over';
-      if (why !== 'not reached') carryOut(over(known, why === 'lost'));
+      if (why !== 'not reached') carryOut(over(known, why === 'lost', overWithWorker(known)));
       else if (!mayBeEnding) carryOut({ ok: false, failure: ownerIsBusy });
       else if (known === 'unknown') carryOut({ ok: false, failure: commitRunning });
-      else carryOut(over(known, false));
+      else carryOut(over(known, false, overWithWorker(known)));
     });
   };
   if (response.isForwarded) {
@@ -121,15 +129,33 @@ const ownerIsBusy: Failure = {
 };
 
 /** The failure of a statement whose transaction is over. */
-export function statementOver(wasSent: boolean): Failure {
-  return wasSent ? connectionLost : transactionEnded('not_executed');
+export function statementOver(wasSent: boolean, over: TransactionOver): Failure {
+  return wasSent ? connectionLost : transactionEnded('not_executed', over);
 }
 
 /** The failure of a COMMIT or ROLLBACK whose transaction is over, unless the COMMIT is known to be done. */
-export function commitOver(ending: Exclude<Ending, 'committed'>, wasSent: boolean): Failure {
+export function commitOver(
+  ending: Exclude<Ending, 'committed'>,
+  wasSent: boolean,
+  over: TransactionOver,
+): Failure {
   if (ending === 'unknown') return connectionLost;
-  return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed');
+  return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed', over);
 }
+
+/** The end of a transaction whose worker is gone. Only the COMMIT's memory has outlived it. */
+function overWithWorker(ending: Ending): TransactionOver {
+  if (ending === 'committed' || ending === 'unknown') {
+    return { end: ending, left: 'unknown', cause: noCause };
+  }
+  return { end: 'worker gone', left: leftOver[ending], cause: noCause };
+}
+
+const leftOver = {
+  over: 'nothing',
+  partial: 'something',
+  unproven: 'unknown',
+} as const satisfies Readonly<Partial<Record<Ending, Left>>>;
 
 const undoneOutcomes = {
   over: 'rolled_back',

@@ -3,8 +3,9 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { serverFailure } from '../failure/server-failure.ts';
 
-import type { BatchFault, RunEnd, StopReason } from './execution.ts';
+import type { BatchFault, RunEnd } from './execution.ts';
 import { leavesUnknown } from './statement-failure.ts';
+import type { StopReason } from './stop-reason.ts';
 
 /** What has interrupted a batch. */
 export type Break =

@@ -9,12 +9,13 @@ import type { WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { type Break, describeBreak, type Interruption, isWorthAnotherTry } from './batch-break.ts';
 import { type BatchOwner, BatchWork, tableErrors } from './batch-work.ts';
-import type { Execution, RunContext, RunEnd, RunEvents, RunSink, StopReason } from './execution.ts';
+import type { Execution, RunContext, RunEnd, RunEvents, RunSink } from './execution.ts';
 import type { KeyAttempt } from './idempotency/key-store.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
 import { SessionLease } from './session-lease.ts';
+import type { StopReason } from './stop-reason.ts';
 import { areUndoable } from './undoable-tables.ts';
 import type { Batch } from './work.ts';
 

@@ -6,9 +6,10 @@ import type { Outcome } from '../failure/failure.ts';
 import { type Break, isOfCall, isUndoing, outcomeWithoutTransaction } from './batch-break.ts';
 import { StepWarnings, TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
-import type { RunSink, StopReason } from './execution.ts';
+import type { RunSink } from './execution.ts';
 import type { KeyAttempt } from './idempotency/key-store.ts';
 import { type Answered, ofTransaction, type SessionLease, type Undone } from './session-lease.ts';
+import type { StopReason } from './stop-reason.ts';
 import type { Batch } from './work.ts';
 
 /** The run that a batch belongs to. */

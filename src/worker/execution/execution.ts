@@ -12,6 +12,8 @@ import type { Requirements } from '../servers/servers.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ReadOnlyDoubt } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
+import type { StopReason } from './stop-reason.ts';
+import type { TransactionOver } from './transaction-end.ts';
 import type { ServerWarning } from './warnings.ts';
 import type { Expectation } from './work.ts';
 
@@ -84,17 +86,6 @@ export interface RunSink extends ResultSink {
 /** Why there is no server to run on, if a section has several. `behind`: none of them shows what the client has seen. */
 export type Unrouted = 'no primary' | 'two primaries' | 'behind';
 
-/** Why a run was stopped from outside. `server left`: it begins again at another server; no reply says so. */
-export type StopReason =
-  | 'deadline'
-  | 'client gone'
-  | 'stalled'
-  | 'too large'
-  | 'too wide'
-  | 'killed'
-  | 'server left'
-  | 'stopping';
-
 /** What the server reports of itself, beside the statements' results. */
 export type ServerFacts = {
   /** MySQL's one-line status text. */
@@ -142,9 +133,13 @@ export type RunEnd =
   | { readonly kind: 'batch stopped'; readonly reason: StopReason; readonly outcome: Outcome }
   /**
    * An open transaction is over. `not_executed`: before anything was sent; `rolled_back`: COMMIT was not sent; `partial`: a statement
-   * in it has ended it.
+   * in it has ended it. `over`: how it has ended; a job whose own step has ended it leaves that to the step.
    */
-  | { readonly kind: 'transaction ended'; readonly outcome: Outcome }
+  | {
+      readonly kind: 'transaction ended';
+      readonly outcome: Outcome;
+      readonly over?: TransactionOver;
+    }
   /** The client asked for the end of its transaction, and an earlier COMMIT runs or is about to. */
   | { readonly kind: 'commit running' }
   /** The connection was lost after the statement was sent. */

@@ -6,15 +6,7 @@ import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { BatchRun } from './batch-run.ts';
-import type {
-  CreateRun,
-  Execution,
-  Launcher,
-  RunEnd,
-  RunEvents,
-  RunSink,
-  StopReason,
-} from './execution.ts';
+import type { CreateRun, Execution, Launcher, RunEnd, RunEvents, RunSink } from './execution.ts';
 import {
   type KeptRow,
   KeyAttempt,
@@ -24,6 +16,7 @@ import {
 } from './idempotency/key-store.ts';
 import type { RunTimes } from './run-times.ts';
 import { foundNoConnection } from './server-errors.ts';
+import type { StopReason } from './stop-reason.ts';
 import type { Writes } from './undoable-tables.ts';
 import type { Batch, BatchKey } from './work.ts';
 

@@ -2,17 +2,10 @@
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Routed, Server } from '../servers/server.ts';
 import type { Servers } from '../servers/servers.ts';
-import type {
-  Execution,
-  RouteWish,
-  RunEnd,
-  RunEvents,
-  RunSink,
-  StopReason,
-  Unrouted,
-} from './execution.ts';
+import type { Execution, RouteWish, RunEnd, RunEvents, RunSink, Unrouted } from './execution.ts';
 import type { RunTimes } from './run-times.ts';
 import { concernsServer, endConcernsServer, foundNoConnection } from './server-errors.ts';
+import type { StopReason } from './stop-reason.ts';
 
 /** Creates what runs on one server. */
 type CreateOn = (server: Server, events: RunEvents) => Execution;

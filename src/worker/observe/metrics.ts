@@ -15,10 +15,7 @@ import {
 } from '../../shared/observe/metrics.ts';
 import { type NoPrimary, noPrimaryReasons } from '../../shared/servers/judge.ts';
 import type { PipelineObservations } from '../execution/pipeline/pipeline.ts';
-import {
-  type TransactionEnd,
-  transactionEnds,
-} from '../execution/transactions/open-transaction.ts';
+import { type TransactionEnd, transactionEnds } from '../execution/transaction-end.ts';
 import type { ServerStatus } from '../servers/candidate.ts';
 import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ServerObservations } from '../servers/server.ts';

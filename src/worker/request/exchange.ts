@@ -6,9 +6,10 @@ import type { LivePhase, LiveRequest } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
 import { type BufferPool, ReplyWriter } from '../encode/writer.ts';
-import type { Answer, Execution, RunEnd, RunEvents, StopReason } from '../execution/execution.ts';
+import type { Answer, Execution, RunEnd, RunEvents } from '../execution/execution.ts';
 import type { Executor, Work } from '../execution/executor.ts';
 import { RunTimes } from '../execution/run-times.ts';
+import type { StopReason } from '../execution/stop-reason.ts';
 import type { Failure } from '../failure/failure.ts';
 import type { Peers } from '../http/peers.ts';
 import {

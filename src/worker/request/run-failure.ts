@@ -8,6 +8,7 @@ import {
 } from '../../shared/failure-codes.ts';
 import type { RunEnd } from '../execution/execution.ts';
 import type { ReadOnlyDoubt } from '../execution/read-only-proof.ts';
+import { noSuchTransaction, type TransactionOver } from '../execution/transaction-end.ts';
 import type { Expectation } from '../execution/work.ts';
 import {
   consequences,
@@ -17,6 +18,7 @@ import {
   type Outcome,
   refusal,
 } from '../failure/failure.ts';
+import { describeLeft, describeOver } from './transaction-over.ts';
 
 type End<Kind extends RunEnd['kind']> = Extract<RunEnd, { kind: Kind }>;
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
@@ -112,7 +114,7 @@ export function runFailure(
     case 'batch stopped':
       return ended(end.reason, end.outcome);
     case 'transaction ended':
-      return transactionEnded(end.outcome);
+      return transactionEnded(end.outcome, end.over ?? noSuchTransaction);
     case 'commit running':
       return commitRunning;
     case 'lost':
@@ -191,12 +193,11 @@ export const tokenLost = refusal(
 );
 
 /** The transaction that its client held is over. */
-export function transactionEnded(outcome: Outcome): Failure {
-  const reason =
-    outcome === 'not_executed'
-      ? 'There is no such transaction, or not any more: it was ended, lay idle, was too old, or its connection was lost.'
-      : 'The transaction was ended by a statement in it, or its connection was lost.';
-  return failureOnceSent('TRANSACTION_ENDED', reason, outcome);
+export function transactionEnded(outcome: Outcome, over: TransactionOver): Failure {
+  const how = describeOver(over);
+  if (outcome !== 'not_executed') return failureOnceSent('TRANSACTION_ENDED', how, outcome);
+  const message = `${how}${describeLeft(over)} This request executed nothing.`;
+  return refusal('TRANSACTION_ENDED', message);
 }
 
 /** A batch that was ended because of what a statement of it did. */

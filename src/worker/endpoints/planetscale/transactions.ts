@@ -67,8 +67,8 @@ export class DriverStatements {
 
   /** Runs one statement in the transaction, or fails: never outside of it. */
   runWithin(call: DriverCall, analysis: Analysis): Decision {
-    const found = this.#find(call, false, (_ending, wasSent) => {
-      return { ok: false, failure: statementOver(wasSent) };
+    const found = this.#find(call, false, (_, wasSent, over) => {
+      return { ok: false, failure: statementOver(wasSent, over) };
     });
     if (!found.isHere) return found.decision;
     const decided = this.#decide(analysis);
@@ -81,10 +81,10 @@ export class DriverStatements {
 
   /** The session of the reply is in no transaction; fails if the transaction is lost. */
   commit(call: DriverCall): Decision {
-    const found = this.#find(call, true, (ending, wasSent) =>
+    const found = this.#find(call, true, (ending, wasSent, over) =>
       ending === 'committed'
         ? this.#replies.done(outside(call.session))
-        : { ok: false, failure: commitOver(ending, wasSent) },
+        : { ok: false, failure: commitOver(ending, wasSent, over) },
     );
     if (!found.isHere) return found.decision;
     return this.#run(this.#transactions.commit(found.held), this.#sessionBehind(call));
@@ -92,9 +92,9 @@ export class DriverStatements {
 
   /** The same, and it succeeds also if the transaction is lost, except after a COMMIT whose answer is not known. */
   rollback(call: DriverCall): Decision {
-    const found = this.#find(call, true, (ending) =>
+    const found = this.#find(call, true, (ending, _, over) =>
       ending === 'unknown'
-        ? { ok: false, failure: commitOver(ending, false) }
+        ? { ok: false, failure: commitOver(ending, false, over) }
         : this.#replies.done(outside(call.session)),
     );
     if (!found.isHere) return found.decision;

@@ -105,7 +105,7 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
         headers,
         timeoutMs: timeoutOf(config, request.timeoutMs),
         asksForEnd: false,
-        over: (_ending, wasSent) => ({ ok: false, failure: statementOver(wasSent) }),
+        over: (_, wasSent, over) => ({ ok: false, failure: statementOver(wasSent, over) }),
       });
       if (!found.isHere) return found.decision;
       const { held } = found;

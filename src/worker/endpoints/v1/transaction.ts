@@ -3,6 +3,7 @@ import type { Pieces } from '../../../shared/pieces.ts';
 import type { Ending } from '../../../shared/process/commit-endings.ts';
 import { chooseObject } from '../../encode/formats/object.ts';
 import type { OpenStep } from '../../execution/executor.ts';
+import type { TransactionOver } from '../../execution/transaction-end.ts';
 import type { RolledBack } from '../../execution/transactions/jobs.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
@@ -51,7 +52,7 @@ export function createEnd(
       headers: call.request.headers,
       timeoutMs: timeoutOf(config, timeoutMs),
       asksForEnd: true,
-      over: (ending, wasSent) => decideOver(verb, ending, wasSent),
+      over: (ending, wasSent, over) => decideOver(verb, ending, wasSent, over),
     });
     if (!found.isHere) return found.decision;
     const end = stepOf(transactions, found.held, verb);
@@ -96,10 +97,10 @@ const undoneReplies: Readonly<Record<RolledBack, object>> = {
 };
 
 /** One that is over can be rolled back again, and committed again if it was committed. */
-function decideOver(verb: Verb, ending: Ending, wasSent: boolean): Decision {
+function decideOver(verb: Verb, ending: Ending, wasSent: boolean, over: TransactionOver): Decision {
   if (ending === 'committed') return reply(verb === 'commit' ? committed : undoneReplies.nothing);
   if (verb === 'rollback' && ending !== 'unknown') return reply(undoneReplies[undoneBy[ending]]);
-  return { ok: false, failure: commitOver(ending, wasSent) };
+  return { ok: false, failure: commitOver(ending, wasSent, over) };
 }
 
 const undoneBy = {

@@ -10,11 +10,12 @@ import type { Refusal, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { boundIdling } from '../../servers/pool/session.ts';
-import type { Execution, RunContext, RunEnd, RunEvents, StopReason } from '../execution.ts';
+import type { Execution, RunContext, RunEnd, RunEvents } from '../execution.ts';
 import type { RunTimes } from '../run-times.ts';
 import { SessionAcquisition, type SessionUser } from '../session-acquisition.ts';
 import { ofTransaction, SessionLease } from '../session-lease.ts';
 import { statementFailure } from '../statement-failure.ts';
+import type { StopReason } from '../stop-reason.ts';
 import type { Begun } from './open-transaction.ts';
 
 /** The characteristics of a transaction. */

@@ -11,7 +11,7 @@ import type { ResultNote } from '../../../shared/mysql/query.ts';
 import type { Outcome, ServerFailure } from '../../failure/failure.ts';
 import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { RunEnd, RunSink, StopReason } from '../execution.ts';
+import type { RunEnd, RunSink } from '../execution.ts';
 import { findReadOnlyDoubt, needsProof } from '../read-only-proof.ts';
 import type { RunTimes } from '../run-times.ts';
 import {
@@ -22,9 +22,11 @@ import {
   type Undone,
 } from '../session-lease.ts';
 import { mayBePartial, statementFailure } from '../statement-failure.ts';
+import type { StopReason } from '../stop-reason.ts';
+import type { EndCause, Left, TransactionEnd } from '../transaction-end.ts';
 import { hasWarnings, showWarnings, WarningRows } from '../warnings.ts';
 import type { Statement } from '../work.ts';
-import { type Doubt, type Left, leftBy, type TransactionEnd } from './open-transaction.ts';
+import { type Doubt, leftBy } from './open-transaction.ts';
 
 const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 /** COMMIT was sent, and has no answer. */
@@ -37,6 +39,8 @@ export type Done = {
   readonly ended: TransactionEnd | null;
   /** What remains of a transaction that did not end by COMMIT; missing: `end` says. */
   readonly left?: Left;
+  /** What caused its end, if that is more than `ended` says. */
+  readonly cause?: EndCause;
 };
 
 /** What a job works with. */
@@ -67,11 +71,13 @@ export interface Job {
   /** Never stops halfway: the caller waits for its end. */
   perform(tools: JobTools): Promise<Done>;
   /** The end of the job if the transaction ended before it could begin. */
-  afterEnd(end: TransactionEnd, left: Left): RunEnd;
+  afterEnd(end: TransactionEnd, left: Left, cause: EndCause): RunEnd;
 }
 
 /** It was over before anything was sent. */
-export const transactionOver: RunEnd = { kind: 'transaction ended', outcome: 'not_executed' };
+function overBefore(end: TransactionEnd, left: Left, cause: EndCause): RunEnd {
+  return { kind: 'transaction ended', outcome: 'not_executed', over: { end, left, cause } };
+}
 
 /** A statement that may run in a transaction, judged by its text. */
 export class StatementJob implements Job {
@@ -128,8 +134,8 @@ export class StatementJob implements Job {
     return { writes, isCall };
   }
 
-  afterEnd(): RunEnd {
-    return transactionOver;
+  afterEnd(end: TransactionEnd, left: Left, cause: EndCause): RunEnd {
+    return overBefore(end, left, cause);
   }
 
   /** Rejects a statement that may do more than read; the transaction stays open. Null: it may be sent. */
@@ -163,7 +169,8 @@ export class StatementJob implements Job {
     const isUnknown = lease.isLost || (!isPartial && mayBeAnother);
     const outcome = isUnknown ? 'unknown' : isPartial ? 'partial' : 'rolled_back';
     const failure = serverFailure(error, text, outcome);
-    return { end: answeredWith(failure), ended: lease.isLost ? 'lost' : 'ended' };
+    const cause = { errno: error.errno };
+    return { end: answeredWith(failure), ended: lease.isLost ? 'lost' : 'ended', cause };
   }
 }
 
@@ -272,9 +279,9 @@ export class CommitJob implements Job {
   }
 
   /** An earlier request may have committed it already. */
-  afterEnd(end: TransactionEnd): RunEnd {
+  afterEnd(end: TransactionEnd, left: Left, cause: EndCause): RunEnd {
     if (end === 'committed') return succeeded;
-    return end === 'unknown' ? unknown : transactionOver;
+    return end === 'unknown' ? unknown : overBefore(end, left, cause);
   }
 
   /** The savepoint is released by now: the ROLLBACK does without it. */
@@ -285,6 +292,7 @@ export class CommitJob implements Job {
     return {
       end: { kind: 'batch stopped', reason: reason ?? 'deadline', outcome },
       ended: 'stopped',
+      cause: { stop: reason ?? 'deadline' },
     };
   }
 
@@ -295,7 +303,8 @@ export class CommitJob implements Job {
     const outcome = !isUndone ? 'unknown' : hasLeft ? 'partial' : 'rolled_back';
     if (outcome !== 'unknown') await this.#notes.settled(false);
     const failure = serverFailure(error, { isReadOnly: false, isRead: false }, outcome);
-    return { end: answeredWith(failure), ended: isUndone ? 'rolled_back' : 'unknown' };
+    const cause = { errno: error.errno };
+    return { end: answeredWith(failure), ended: isUndone ? 'rolled_back' : 'unknown', cause };
   }
 }
 

@@ -7,36 +7,15 @@ import { pingEveryMs } from '../../servers/pool/session.ts';
 import type { Routed } from '../../servers/server.ts';
 import type { RunContext, RunEnd } from '../execution.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';
+import { type EndCause, type Left, noCause, type TransactionEnd } from '../transaction-end.ts';
 import { areUndoable, type Writes } from '../undoable-tables.ts';
-
-/**
- * How a transaction has ended. `ended`: by a statement in it, or by an error that undid it; `stopped`: a statement of it was
- * stopped; `moved`: its server must not be used any more; `unknown`: COMMIT has no answer.
- */
-export const transactionEnds = [
-  'committed',
-  'rolled_back',
-  'unknown',
-  'ended',
-  'stopped',
-  'idle',
-  'too_old',
-  'lost',
-  'moved',
-  'stopping',
-] as const;
-
-export type TransactionEnd = (typeof transactionEnds)[number];
-
-/** What remains of a transaction that did not end by COMMIT. */
-export type Left = 'nothing' | 'something' | 'unknown';
 
 /** A request that needs the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
 export interface Step {
   granted(session: Session): void;
   refused(reason: 'queue full'): void;
   /** The transaction is over, and this is how it ended. */
-  isTooLate(end: TransactionEnd, left: Left): void;
+  isTooLate(end: TransactionEnd, left: Left, cause: EndCause): void;
   /** The transaction is too old: the step must end, unless it is a COMMIT. */
   expire(): void;
   /** Whether it is a COMMIT. */
@@ -69,7 +48,7 @@ export type TransactionEvents = {
   /** The next statement may leave something behind that no ROLLBACK undoes. Resolves when that is recorded, or cannot be. Called once. */
   readonly doubted: () => Promise<void>;
   /** The transaction is over. Called once. */
-  readonly ended: (end: TransactionEnd, left: Left) => void;
+  readonly ended: (end: TransactionEnd, left: Left, cause: EndCause) => void;
 };
 
 /** A transaction. It releases its session by itself, when it ends. */
@@ -90,6 +69,7 @@ export class OpenTransaction implements Routed {
   /** How it has ended; null: it is open. */
   #end: TransactionEnd | null = null;
   #left: Left = 'nothing';
+  #cause: EndCause = noCause;
   /** A procedure may have committed in it, or something was done outside of transactions: unless the server says otherwise, it may remain. */
   #isDoubted = false;
   /** A procedure may have committed in it, and begun another one. */
@@ -120,7 +100,7 @@ export class OpenTransaction implements Routed {
 
   /** Asks for the session: granted at once, or behind earlier steps. A step that comes while the transaction ends waits for that end. */
   request(step: Step): void {
-    if (this.#end !== null) step.isTooLate(this.#end, this.#left);
+    if (this.#end !== null) step.isTooLate(this.#end, this.#left, this.#cause);
     else if (this.#current === null && this.#dueEnd === null) this.#grant(step);
     else if (this.context.pool.admission.admit()) this.#waiting.push(step);
     else step.refused('queue full');
@@ -147,12 +127,14 @@ export class OpenTransaction implements Routed {
    * @param done the end of the step
    * @param left what remains of a transaction that has ended; `unknown`: the server has not said
    */
-  release(end: TransactionEnd | null, done: RunEnd, left: Left): void {
+  release(end: TransactionEnd | null, done: RunEnd, left: Left, cause?: EndCause): void {
     clearInterval(this.#pings);
     this.#current = null;
     this.#events.stepEnded(done);
     if (end !== null) {
-      this.#finish(end, left);
+      // Its age has stopped the step.
+      const isTooOld = end === 'stopped' && this.#dueEnd === 'too_old';
+      this.#finish(end, left, isTooOld ? this.causeOf('too_old') : cause);
       return;
     }
     if (this.#dueEnd !== null) {
@@ -272,20 +254,36 @@ export class OpenTransaction implements Routed {
     this.#finish(lease.isLost ? 'lost' : end, leftBy(undone));
   }
 
+  /** What is known of an end of this transaction, now, beside the end itself. */
+  causeOf(end: TransactionEnd): EndCause {
+    const { idleMs, totalMs } = this.#times;
+    switch (end) {
+      case 'idle':
+        return { limitMs: idleMs };
+      case 'too_old':
+        return { limitMs: totalMs };
+      case 'lost':
+        return this.#session.connection.isClosedByServer ? { isClosedByServer: true } : noCause;
+      default:
+        return noCause;
+    }
+  }
+
   /** @param left `unknown`: the connection was lost, and the server undoes as much as it can */
-  #finish(end: TransactionEnd, left: Left): void {
+  #finish(end: TransactionEnd, left: Left, cause: EndCause = this.causeOf(end)): void {
     if (this.#end !== null) return;
     this.#end = end;
+    this.#cause = cause;
     this.#left = left === 'unknown' && !this.#isDoubted ? 'nothing' : left;
     this.#stopIdling();
     clearTimeout(this.#totalTimer);
     const { pool, reserved } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
     reserved.release();
-    this.#events.ended(end, this.#left);
+    this.#events.ended(end, this.#left, cause);
     for (const step of this.#waiting.splice(0)) {
       pool.admission.leave();
-      step.isTooLate(end, this.#left);
+      step.isTooLate(end, this.#left, cause);
     }
   }
 }

@@ -4,16 +4,17 @@ import type { Token } from '../../servers/consistency/token.ts';
 import type { RunEnd } from '../execution.ts';
 import type { Executor, OpenStep } from '../executor.ts';
 import { noEffects } from '../statement-effects.ts';
+import {
+  type Left,
+  noCause,
+  noSuchTransaction,
+  type TransactionEnd,
+  type TransactionOver,
+} from '../transaction-end.ts';
 import type { Statement } from '../work.ts';
 import { BeginRun, type TransactionCharacteristics } from './begin-run.ts';
 import { CommitJob, type Job, RollbackJob, StatementJob } from './jobs.ts';
-import {
-  type Begun,
-  type Left,
-  OpenTransaction,
-  type TransactionEnd,
-  type TransactionLimits,
-} from './open-transaction.ts';
+import { type Begun, OpenTransaction, type TransactionLimits } from './open-transaction.ts';
 import { StepRun } from './step-run.ts';
 import {
   decodeTransactionToken,
@@ -59,7 +60,7 @@ export type Held = { readonly name: TransactionName; readonly transaction: OpenT
 export type Found =
   | { readonly kind: 'held'; readonly held: Held }
   | { readonly kind: 'elsewhere'; readonly name: TransactionName }
-  | { readonly kind: 'over'; readonly ending: Ending };
+  | { readonly kind: 'over'; readonly ending: Ending; readonly over: TransactionOver };
 
 /** A step that begins a transaction, and the token that it then has. */
 export type BeginStep = OpenStep & { readonly token: string };
@@ -75,6 +76,7 @@ export class OpenTransactions {
   readonly #living = new Map<number, OpenTransaction>();
   /** How transactions that are over have ended. */
   readonly #endings = new CommitEndings();
+  readonly #overs = new LatestOvers();
   #lastSerial = 0;
   #isClosed = false;
   /** Called when the last one has ended. */
@@ -89,11 +91,12 @@ export class OpenTransactions {
   find(token: string, bearer: TransactionBearer): Found {
     const { pid, incarnation, key } = this.#owner;
     const name = decodeTransactionToken(token, bearer, key);
-    if (name === null) return { kind: 'over', ending: 'over' };
+    if (name === null) return { kind: 'over', ending: 'over', over: noSuchTransaction };
     if (name.pid !== pid || name.incarnation !== incarnation) return { kind: 'elsewhere', name };
     const transaction = this.#living.get(name.serial);
     if (transaction !== undefined) return { kind: 'held', held: { name, transaction } };
-    return { kind: 'over', ending: this.#endings.of(name) };
+    const ending = this.#endings.of(name);
+    return { kind: 'over', ending, over: this.#overs.of(name.serial) ?? forgotten };
   }
 
   /** How a transaction of a worker that cannot be reached has ended. */
@@ -168,12 +171,13 @@ export class OpenTransactions {
     const transaction = new OpenTransaction(begun, home.times, {
       stepEnded: (end) => executor.ended(context, end, begun.isReadOnly),
       doubted: () => this.#keeper.doubted(name),
-      ended: (end, left) => {
+      ended: (end, left, cause) => {
         this.#living.delete(serial);
         executor.forget(transaction);
         if (end === 'lost') executor.ended(context, lost, begun.isReadOnly);
         const ending = endingOf(end, left);
         this.#endings.note(name, ending);
+        this.#overs.note(serial, { end, left, cause });
         this.#remember(name, ending, transaction.isDoubted);
         home.onEnd(end);
         if (this.#living.size === 0) this.#onLast();
@@ -189,6 +193,26 @@ export class OpenTransactions {
     if (ending === 'partial') void this.#keeper.left(name);
     else if (ending === 'unproven') void this.#keeper.doubted(name);
     else if (ending === 'over' && wasDoubted) void this.#keeper.settled(name, false);
+  }
+}
+
+const forgotten: TransactionOver = { end: 'forgotten', left: 'unknown', cause: noCause };
+
+const maxOvers = 10_000;
+
+/** How the latest transactions of a worker have ended, by their numbers, for messages. */
+class LatestOvers {
+  readonly #all = new Map<number, TransactionOver>();
+
+  note(serial: number, over: TransactionOver): void {
+    this.#all.set(serial, over);
+    if (this.#all.size <= maxOvers) return;
+    const [oldest = 0] = this.#all.keys();
+    this.#all.delete(oldest);
+  }
+
+  of(serial: number): TransactionOver | null {
+    return this.#all.get(serial) ?? null;
   }
 }
 

@@ -10,11 +10,13 @@ import {
 } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
-import type { Execution, RunEnd, RunEvents, RunSink, StopReason } from '../execution.ts';
+import type { Execution, RunEnd, RunEvents, RunSink } from '../execution.ts';
 import type { RunTimes } from '../run-times.ts';
 import { SessionLease } from '../session-lease.ts';
+import type { StopReason } from '../stop-reason.ts';
+import type { EndCause, Left, TransactionEnd } from '../transaction-end.ts';
 import { type Done, type Job, type JobTools, outcomeOf } from './jobs.ts';
-import type { Doubt, Left, OpenTransaction, Step, TransactionEnd } from './open-transaction.ts';
+import type { Doubt, OpenTransaction, Step } from './open-transaction.ts';
 
 /**
  *     created ──> waiting ──> working ──> committing ──> ended
@@ -121,8 +123,8 @@ export class StepRun implements Execution, Step, JobTools {
     return this.#job.kind === 'commit';
   }
 
-  isTooLate(end: TransactionEnd, left: Left): void {
-    this.#end(this.#job.afterEnd(end, left));
+  isTooLate(end: TransactionEnd, left: Left, cause: EndCause): void {
+    this.#end(this.#job.afterEnd(end, left, cause));
   }
 
   /** A COMMIT that was sent is not stopped by the transaction's age. */
@@ -167,7 +169,8 @@ export class StepRun implements Execution, Step, JobTools {
 
   async undoAfterStop(reason: StopReason): Promise<Done> {
     const undone = await this.lease.rollBack(this.savepoint);
-    return { end: { kind: 'batch stopped', reason, outcome: outcomeOf(undone) }, ended: 'stopped' };
+    const end = { kind: 'batch stopped', reason, outcome: outcomeOf(undone) } as const;
+    return { end, ended: 'stopped', cause: { stop: reason } };
   }
 
   #withdraw(reason: StopReason): void {
@@ -202,8 +205,9 @@ export class StepRun implements Execution, Step, JobTools {
     session.connection.resume();
     session.aliveAt = performance.now();
     // Before the end is reported: the next request of the client finds the transaction as it is then.
-    this.#transaction.release(done.ended, done.end, done.left ?? leftOf(done.end));
-    this.#end(done.end);
+    const left = done.left ?? leftOf(done.end);
+    this.#transaction.release(done.ended, done.end, left, done.cause);
+    this.#end(this.#explained(done, left));
   }
 
   /**
@@ -222,8 +226,16 @@ export class StepRun implements Execution, Step, JobTools {
     const reason = this.#stopReason;
     const left = this.#transaction.isDoubted ? 'unknown' : 'nothing';
     const end: RunEnd =
-      reason === null ? this.#job.afterEnd('lost', left) : { kind: 'not executed', reason };
+      reason === null
+        ? this.#job.afterEnd('lost', left, this.#transaction.causeOf('lost'))
+        : { kind: 'not executed', reason };
     return { end, ended: 'lost' };
+  }
+
+  /** A step that has ended its transaction reports how. */
+  #explained({ end, ended, cause }: Done, left: Left): RunEnd {
+    if (end.kind !== 'transaction ended' || end.over !== undefined || ended === null) return end;
+    return { ...end, over: { end: ended, left, cause: cause ?? this.#transaction.causeOf(ended) } };
   }
 
   async #tellSeen(): Promise<void> {

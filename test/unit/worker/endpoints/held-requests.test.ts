@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commitOver, statementOver } from '../../../../src/worker/endpoints/held-requests.ts';
+import type { TransactionOver } from '../../../../src/worker/execution/transaction-end.ts';
+
+const over: TransactionOver = { end: 'worker gone', left: 'nothing', cause: {} };
 
 test('a COMMIT that was sent and has no answer is unknown', () => {
   for (const wasSent of [true, false]) {
-    const { status, outcome } = commitOver('unknown', wasSent);
+    const { status, outcome } = commitOver('unknown', wasSent, over);
     assert.deepEqual([status, outcome], [502, 'unknown'], `${wasSent}`);
   }
 });
@@ -13,8 +16,8 @@ test('a COMMIT that was sent and has no answer is unknown', () => {
 test('a COMMIT that was not sent is reported as rolled back, or not executed if nothing was passed on', () => {
   assert.deepEqual(
     [true, false].map((wasSent) => [
-      commitOver('over', wasSent).status,
-      commitOver('over', wasSent).outcome,
+      commitOver('over', wasSent, over).status,
+      commitOver('over', wasSent, over).outcome,
     ]),
     [
       [409, 'rolled_back'],
@@ -24,6 +27,6 @@ test('a COMMIT that was not sent is reported as rolled back, or not executed if 
 });
 
 test('a statement that another worker may have run before it went is unknown', () => {
-  assert.equal(statementOver(true).outcome, 'unknown');
-  assert.equal(statementOver(false).outcome, 'not_executed');
+  assert.equal(statementOver(true, over).outcome, 'unknown');
+  assert.equal(statementOver(false, over).outcome, 'not_executed');
 });

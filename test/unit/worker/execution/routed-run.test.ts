@@ -7,10 +7,10 @@ import type {
   RunEnd,
   RunEvents,
   RunSink,
-  StopReason,
 } from '../../../../src/worker/execution/execution.ts';
 import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
+import type { StopReason } from '../../../../src/worker/execution/stop-reason.ts';
 import { serverFailure } from '../../../../src/worker/failure/server-failure.ts';
 import { Admission } from '../../../../src/worker/servers/pool/queue.ts';
 import type { Server } from '../../../../src/worker/servers/server.ts';

@@ -3,11 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunContext, RunEnd } from '../../../../../src/worker/execution/execution.ts';
-import {
-  type Left,
-  OpenTransaction,
-  type TransactionEnd,
-} from '../../../../../src/worker/execution/transactions/open-transaction.ts';
+import type { Left, TransactionEnd } from '../../../../../src/worker/execution/transaction-end.ts';
+import { OpenTransaction } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import { pingEveryMs } from '../../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,

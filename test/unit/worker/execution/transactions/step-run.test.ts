@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
 import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
+import type { TransactionEnd } from '../../../../../src/worker/execution/transaction-end.ts';
 import type { Job, JobTools } from '../../../../../src/worker/execution/transactions/jobs.ts';
 import type {
   OpenTransaction,
   Step,
-  TransactionEnd,
 } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import { StepRun } from '../../../../../src/worker/execution/transactions/step-run.ts';
 import {
