@@ -222,7 +222,7 @@ export function problemOf(fields: JsonObject): Reported | null {
   const { code, outcome } = fields;
   if (typeof code !== 'string' || !isOutcome(outcome)) return null;
   return {
-    message: String(fields.detail),
+    message: [fields.detail, fields.hint].filter((part) => typeof part === 'string').join('. '),
     code,
     outcome,
     retryable: fields.retryable === true,

@@ -151,6 +151,8 @@ export class AskError extends Error {
 export type Problem = {
   readonly title?: string;
   readonly detail?: string;
+  /** What the gateway adds to MySQL's message. */
+  readonly hint?: string;
   readonly code?: string;
   readonly errno?: number | null;
   readonly outcome?: string;
@@ -216,5 +218,15 @@ async function readRefusal(response: Response): Promise<AskError> {
   }
   const { ERROR: detail, CODE: code } = reply;
   const problem = { ...(detail && { detail }), ...(code && { code }), ...reply };
-  return new AskError(status, problem.detail ?? `The answer was status ${status}.`, problem);
+  return new AskError(
+    status,
+    describeProblem(problem, `The answer was status ${status}.`),
+    problem,
+  );
+}
+
+/** The message of a problem. @param otherwise if it has none */
+export function describeProblem({ detail, hint }: Problem, otherwise: string): string {
+  if (detail === undefined) return otherwise;
+  return hint === undefined ? detail : `${detail}. ${hint}`;
 }

@@ -1,5 +1,5 @@
 // The reply of /v1/query, read while it arrives: lines of JSON for rows, one object for anything else.
-import { AskError, type Problem } from './ask.ts';
+import { AskError, describeProblem, type Problem } from './ask.ts';
 import { Digits, type Exact, parseExact } from './exact-json.ts';
 import type { Result, ResultColumn } from './result.ts';
 
@@ -51,7 +51,7 @@ async function readLines(response: Response, events: ReplyEvents): Promise<Reply
     readonly error?: Problem & { readonly status: number };
   };
   if (last.error !== undefined) {
-    throw new AskError(last.error.status, last.error.detail ?? 'It failed.', last.error);
+    throw new AskError(last.error.status, describeProblem(last.error, 'It failed.'), last.error);
   }
   if (result === null || last.end === undefined) {
     throw new AskError(0, 'The reply was cut off before its end.');

@@ -190,7 +190,7 @@ export const failures = {
   PARAMS_VALUE: {
     status: 400,
     meaning:
-      'a value that cannot be bound: no such type, half a character, no base64, an array outside of `IN (?)`',
+      'a value that cannot be bound: no such type, half a character, no base64, an array outside of `IN (?)`, a string alone behind ORDER BY',
     repeat: 'changed',
   },
   TOO_MANY_PARAMETERS: {

@@ -97,6 +97,9 @@ class Binding {
   #inList = false;
   /** The array after which a parenthesis must close. */
   #list: Value | null = null;
+  #isAfterOrderBy = false;
+  /** A string alone behind ORDER BY, if the sort key ends with it. */
+  #sortKey: Value | null = null;
   /** The list in progress; null: there is none. */
   #items: ListItems | null = null;
   /** The position after the first semicolon; -1: there is none. */
@@ -127,6 +130,7 @@ class Binding {
       }
       const kind = lexer.next();
       if (kind === tokenKinds.end) {
+        if (this.#sortKey !== null) return this.#sortsNothing(this.#sortKey);
         return this.#list === null ? this.#finish() : this.#misplaced(this.#list);
       }
       const failed = this.#see(kind);
@@ -139,10 +143,16 @@ class Binding {
     const lexer = this.#lexer;
     if (this.#list !== null && kind !== tokenKinds.close) return this.#misplaced(this.#list);
     this.#list = null;
+    if (this.#sortKey !== null && endsSortKey(this.#sql, lexer, kind))
+      return this.#sortsNothing(this.#sortKey);
+    this.#sortKey = null;
     if (kind === tokenKinds.semicolon && this.#ended < 0) this.#ended = lexer.end;
     const found = this.#valueAt(kind);
     const failed = found === null ? null : found.ok ? this.#take(found) : found;
     if (failed !== null) return failed;
+    if (this.#isAfterOrderBy && found?.ok === true && typeof found.given === 'string')
+      this.#sortKey = found;
+    this.#isAfterOrderBy = kind === tokenKinds.word && isByOfOrder(this.#sql, lexer);
     this.#inList = this.#afterIn && kind === tokenKinds.open;
     this.#afterIn = kind === tokenKinds.word && canBeIn(this.#before) && isIn(this.#sql, lexer);
     this.#before = kind;
@@ -305,6 +315,11 @@ class Binding {
     return failed('PARAMS_VALUE', message, value.offset);
   }
 
+  #sortsNothing(value: Value): Unbound {
+    const message = `${this.#nameOf(value)} is a string behind ORDER BY, which would sort nothing: a value is no name of a column. Write the name and ASC or DESC into the SQL text (with dbhttpd/client: sql.id)`;
+    return failed('PARAMS_VALUE', message, value.offset);
+  }
+
   #nameOf(value: Value): string {
     return `${this.#key}[${typeof value.at === 'number' ? value.at : quoteName(value.at)}]`;
   }
@@ -392,6 +407,23 @@ function canBeIn(before: number): boolean {
 
 function isIn(sql: string, { start, end }: Lexer): boolean {
   return end - start === 2 && sql.slice(start, end).toUpperCase() === 'IN';
+}
+
+/** Whether the word is the BY of ORDER BY. A comment between the two is not looked through. */
+function isByOfOrder(sql: string, { start, end }: Lexer): boolean {
+  if (end - start !== 2 || !/^by$/i.test(sql.slice(start, end))) return false;
+  return /(?<![\w$.@])order\s+$/i.test(sql.slice(Math.max(0, start - maxOrderLength), start));
+}
+
+/** ORDER and spaces. */
+const maxOrderLength = 32;
+const sortKeyEnds = new Set(['ASC', 'DESC', 'LIMIT']);
+
+/** Whether the token ends a sort key, so that what is before it is all of it. */
+function endsSortKey(sql: string, { start, end }: Lexer, kind: number): boolean {
+  if (kind === tokenKinds.close || kind === tokenKinds.semicolon) return true;
+  if (kind === tokenKinds.word) return sortKeyEnds.has(sql.slice(start, end).toUpperCase());
+  return sql.charCodeAt(start) === 0x2c;
 }
 
 /**

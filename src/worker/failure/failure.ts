@@ -12,6 +12,8 @@ export type Failure = Reported & { readonly code: FailureCode };
 export type ServerFailure = Reported & {
   readonly code: null;
   readonly error: ServerError;
+  /** What the gateway adds to MySQL's message, if that alone misleads. */
+  readonly hint?: string;
   /** It was the first statement, and no batch's: logs and metrics count it as `error`. */
   readonly isAlone: boolean;
 };

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
+import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { LivePhase, LiveRequest } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
@@ -71,9 +72,12 @@ export type RunDecision = {
   readonly mayCompress?: boolean;
   /** Whether a token in its headers says nothing. */
   readonly ignoresToken?: boolean;
+  /** Explains an error of MySQL's, by the statement's number in a batch; null: there is nothing to explain. */
+  readonly hintFor?: (error: ServerError, statement: number) => string | null;
 };
 
 type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
+  readonly hintFor: NonNullable<RunDecision['hintFor']>;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
   /** What the client has seen before, by its token; null: it has none. */
@@ -95,6 +99,7 @@ export function startExchange(
   record: RequestRecord,
 ): void {
   const { section, work, format, mayCompress = false, ignoresToken = false } = run;
+  const hintFor = run.hintFor ?? noHint;
   const { config, context } = section;
   const tokens = ignoresToken ? null : context.tokens;
   const decoded = tokens === null ? noToken : tokens.decode(response.req.headers);
@@ -103,9 +108,11 @@ export function startExchange(
     return;
   }
   const timeoutMs = timeoutOf(config, run.timeoutMs);
-  const request = { work, timeoutMs, record, format, mayCompress, after: decoded.token };
+  const request = { work, timeoutMs, record, format, mayCompress, hintFor, after: decoded.token };
   new Exchange(context, request, response).start();
 }
+
+const noHint = () => null;
 
 /** Runs a request's SQL and answers it. Reports to the context's `observe` when it is over. */
 export class Exchange
@@ -388,7 +395,8 @@ export class Exchange
     this.#fail({ ...failure, message, outcome: isRead ? 'failed' : 'unknown' });
   }
 
-  #answer(answer: Answer): void {
+  #answer(answered: Answer): void {
+    const answer = this.#explain(answered);
     const isEnded = !this.#clientGone && this.sink.finish(answer);
     if (isEnded) this.#reader.finish();
     else this.#writer.abandon();
@@ -396,6 +404,13 @@ export class Exchange
     if (wasCut) resetConnection(this.#response.socket);
     const errno = answer.failure?.error.errno ?? null;
     this.#report(this.#writer.head.status, outcomeOf(answer), null, wasCut, errno);
+  }
+
+  #explain(answer: Answer): Answer {
+    const { failure } = answer;
+    if (failure === null) return answer;
+    const hint = this.#request.hintFor(failure.error, failure.place?.statement ?? 0);
+    return hint === null ? answer : { ...answer, failure: { ...failure, hint } };
   }
 
   /** Answers with a failure. A reply that has begun reports it in its own format, or is reset, so that no client takes it for whole. */

@@ -145,9 +145,10 @@ class DbReply extends Format<DbReplyOptions> {
     this.#isArray = false;
   }
 
-  #writeFailure({ error, outcome, place }: ServerFailure): void {
+  #writeFailure({ error, hint, outcome, place }: ServerFailure): void {
     this.#writeKey('MYSQL_ERRNO', String(error.errno));
     this.#writeKey('MYSQL_ERROR', JSON.stringify(error.message));
+    if (hint !== undefined) this.#writeKey('HINT', JSON.stringify(hint));
     const statement = place?.statement ?? 0;
     if (statement > 0 || outcome === 'unknown') this.#writeKey('OUTCOME', `"${outcome}"`);
     if (statement > 0) this.#writeKey('STATEMENT', String(statement));

@@ -51,6 +51,7 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
     title: (titles as Readonly<Record<number, string>>)[status],
     status,
     detail: message,
+    hint: failure.code === null ? failure.hint : undefined,
     code: failure.code ?? errorName(failure.error.errno),
     errno: error?.errno,
     sqlstate: error?.sqlState,

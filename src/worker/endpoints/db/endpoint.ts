@@ -13,6 +13,7 @@ import { announcesBody, type RequestHead } from '../../http/request.ts';
 import { rulesOf } from '../../request/compat.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import { type Call, parseLongBody, type Reply, type SqlEndpoint } from '../endpoint.ts';
+import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, type SqlSection } from '../sections.ts';
 import { decideInPieces, decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
@@ -107,7 +108,9 @@ function runOf(kept: Kept, request: DbRequest, work: RunDecision['work']): RunDe
   const { config, replies } = kept;
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
   const format = chooseDbFormat(options, extrasOf(config, request));
-  return { ok: true, kind: 'run', section: kept, work, timeoutMs: request.timeoutMs, format };
+  const hintFor = createHint(request.params, 'PARAMS');
+  const { timeoutMs } = request;
+  return { ok: true, kind: 'run', section: kept, work, timeoutMs, format, hintFor };
 }
 
 /** How a request to /db wants its text to be run. A reply with more than the results is not shared. */

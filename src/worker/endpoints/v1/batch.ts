@@ -1,8 +1,9 @@
 // /v1/batch: decides how several statements are run, as one transaction or each by itself.
 import { chooseV1Batch } from '../../encode/formats/v1-batch.ts';
 import { refusal } from '../../failure/failure.ts';
-import { timeoutOf } from '../../request/exchange.ts';
+import { type RunDecision, timeoutOf } from '../../request/exchange.ts';
 import { parseLongBody, type SqlEndpoint } from '../endpoint.ts';
+import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, takesKeys } from '../sections.ts';
 import { decodeBatch } from './batch-request.ts';
 import { decideBatch } from './decide-batch.ts';
@@ -58,7 +59,9 @@ export function createBatchEndpoint(all: AllSections): SqlEndpoint {
         isKept: key !== null,
       });
       const mayCompress = compress && prefersGzip(headers);
-      return { ok: true, kind: 'run', section, work, timeoutMs, format, mayCompress };
+      const hintFor: RunDecision['hintFor'] = (error, statement) =>
+        createHint(request.statements[statement]?.params ?? null, 'params')(error);
+      return { ok: true, kind: 'run', section, work, timeoutMs, format, mayCompress, hintFor };
     },
   };
 }

@@ -14,6 +14,7 @@ import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { findTransaction, statementOver } from '../held-requests.ts';
+import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, type SqlSection, takesKeys } from '../sections.ts';
 import {
   decideInPieces,
@@ -167,6 +168,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     timeoutMs: request.timeoutMs,
     format,
     mayCompress,
+    hintFor: createHint(request.params, 'params'),
   };
 }
 
