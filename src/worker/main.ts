@@ -174,8 +174,11 @@ function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void 
 function createAccessLog(config: Config, log: Log, logTo: LogDestination): AccessLog | null {
   if (config.accessLog === 'off') return null;
   const target = logTo === 'stderr' ? stdout : accessLogPath(config.log);
-  return openAccessLog(config.accessLog, target, (reason) =>
-    log.warn('cannot open the access log: its lines are lost', { reason }),
+  return openAccessLog(
+    config.accessLog,
+    target,
+    (reason) => log.warn('cannot open the access log: its lines are lost', { reason }),
+    (lines) => log.warn('lines of the access log were lost', { lines }),
   );
 }
 

@@ -2,6 +2,7 @@
 import {
   closeSync,
   constants,
+  fstatSync,
   lstatSync,
   openSync,
   type Stats,
@@ -37,12 +38,22 @@ export class LineWriter {
   #other = Buffer.allocUnsafeSlow(usualBufferBytes);
   #phase: 'idle' | 'scheduled' | 'writing' = 'idle';
   #lost = 0;
+  /** How many of them `onRecovered` has reported. */
+  #reported = 0;
+  readonly #onRecovered: (lost: number) => void;
+  /** The descriptor of a file that no path leads to, so that what it takes is lost; null: there is none. */
+  #unlinked: number | null = null;
   /** The disk took only the beginning of a line, so the next piece begins with a line feed. */
   #isTorn = false;
 
-  /** @param target a path, opened for appending, or a descriptor, which is never closed. @throws when the path cannot be opened */
-  constructor(target: string | number) {
+  /**
+   * @param target a path, opened for appending, or a descriptor, which is never closed
+   * @param onRecovered called with the number of lines that were lost, once lines are written again
+   * @throws when the path cannot be opened
+   */
+  constructor(target: string | number, onRecovered: (lost: number) => void = () => {}) {
     this.#target = target;
+    this.#onRecovered = onRecovered;
     this.#maxPieceBytes = typeof target === 'number' ? maxPipeBytes : Number.POSITIVE_INFINITY;
     this.#fd = open(target);
   }
@@ -60,28 +71,33 @@ export class LineWriter {
   flush(): void {
     const batch = this.#filling.subarray(0, this.#length);
     this.#length = 0;
+    let isWritten = false;
     for (const piece of cutIntoPieces(batch, this.#maxPieceBytes)) {
-      let rest = this.#repair(piece);
-      const whole = rest.length;
+      const whole = this.#repair(piece);
+      let rest = whole;
       try {
         while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest));
+        isWritten = this.#isKept(this.#fd, whole);
       } catch {
-        this.#lose(rest, rest.length < whole);
+        this.#lose(rest, rest.length < whole.length);
       }
     }
+    // Not before: what is written meanwhile takes the place of the batch.
+    if (isWritten) this.#reportLosses();
   }
 
-  /** Opens the path again. Returns why it could not; the old file stays in use then. */
+  /** Opens the path again. Returns why it could not; the old file stays in use then, and if it was removed, its lines count as lost. */
   reopen(): string | null {
     try {
       const next = open(this.#target);
       if (next === this.#fd) return null;
       // A batch goes to one file to its end.
       if (this.#phase === 'writing' && this.#retired === null) this.#retired = this.#fd;
-      else closeSync(this.#fd);
+      else this.#close(this.#fd);
       this.#fd = next;
       return null;
     } catch (error) {
+      if (isUnlinked(this.#fd)) this.#unlinked = this.#fd;
       return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     }
   }
@@ -127,7 +143,7 @@ export class LineWriter {
       return;
     }
     this.#phase = 'idle';
-    if (this.#retired !== null) closeSync(this.#retired);
+    if (this.#retired !== null) this.#close(this.#retired);
     this.#retired = null;
     if (this.#length > 0) this.#schedule();
   }
@@ -141,16 +157,33 @@ export class LineWriter {
         setTimeout(() => this.#writePiece(to, bytes, wasCut, later), batchMs).unref();
       } else {
         if (error !== null) this.#lose(bytes, wasCut);
+        else if (this.#isKept(to, bytes)) this.#reportLosses();
         this.#writePieces(to, later);
       }
     });
   }
 
   #lose(rest: Buffer, wasCut: boolean): void {
-    for (let at = rest.indexOf(lineFeed); at >= 0; at = rest.indexOf(lineFeed, at + 1)) {
-      this.#lost += 1;
-    }
+    this.#lost += countLines(rest);
     this.#isTorn ||= wasCut;
+  }
+
+  /** Whether written lines can be found again. */
+  #isKept(to: number, written: Buffer): boolean {
+    if (to !== this.#unlinked) return true;
+    this.#lost += countLines(written);
+    return false;
+  }
+
+  #reportLosses(): void {
+    const lost = this.#lost - this.#reported;
+    this.#reported = this.#lost;
+    if (lost > 0) this.#onRecovered(lost);
+  }
+
+  #close(fd: number): void {
+    closeSync(fd);
+    if (this.#unlinked === fd) this.#unlinked = null;
   }
 
   #repair(bytes: Buffer): Buffer {
@@ -158,6 +191,18 @@ export class LineWriter {
     this.#isTorn = false;
     return Buffer.concat([Buffer.from('\n'), bytes]);
   }
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) count += 1;
+  return count;
+}
+
+/** Whether no path leads to an open file any more. */
+function isUnlinked(fd: number): boolean {
+  const stats = fstatSync(fd);
+  return stats.isFile() && stats.nlink === 0;
 }
 
 function open(target: string | number): number {

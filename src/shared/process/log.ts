@@ -47,7 +47,9 @@ export function openLog(
   pace: LogPace,
 ): OwnedLog {
   if (target !== 'stderr') mkdirSync(dirname(target.path), { recursive: true });
-  const writer = new LineWriter(target === 'stderr' ? 2 : target.path);
+  const writer = new LineWriter(target === 'stderr' ? 2 : target.path, (lines) =>
+    log.warn('lines of this log were lost', { lines }),
+  );
   const writeAt = (own: LogLevel) => {
     if (urgency[own] > urgency[level]) return () => {};
     return (message: string, fields?: LogFields) => {

@@ -152,11 +152,13 @@ export function accessLogPath(log: string): string {
 /**
  * Opens the access log. If that fails, lines are lost until `reopen` succeeds, and service goes on.
  * @param onProblem called with the reason if it cannot be opened
+ * @param onRecovered called with the number of lines that were lost, once lines can be written again
  */
 export function openAccessLog(
   format: 'json' | 'combined',
   target: string | number,
   onProblem: (reason: string) => void = () => {},
+  onRecovered: (lost: number) => void = () => {},
 ): AccessLog {
   const { finished, refused } = format === 'json' ? createJsonFormat() : createCombinedFormat();
   let writer: LineWriter | null = null;
@@ -167,7 +169,8 @@ export function openAccessLog(
   };
   const open = (): string | null => {
     try {
-      writer = new LineWriter(target);
+      writer = new LineWriter(target, onRecovered);
+      if (lostWithoutFile > 0) onRecovered(lostWithoutFile);
       return null;
     } catch (error) {
       return (error as NodeJS.ErrnoException).code ?? String(error);

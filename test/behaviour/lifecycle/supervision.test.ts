@@ -158,6 +158,28 @@ test('SIGHUP makes the directory of a removed log again, and reports that an edi
   await eventually('the log says so', () => line.test(read()));
 });
 
+test('a log that SIGHUP cannot open again counts its lines as lost, and says how many once it can', async (t) => {
+  const daemon = daemonFor(t);
+  const directory = join(daemon.directory, 'logs');
+  const log = join(directory, 'world.log');
+  daemon.configure({ log });
+  assert.equal((await daemon.start()).status, 0);
+  const ask = createAsk(`http://${/listening (\S+)/.exec(readFileSync(log, 'utf8'))?.[1]}`);
+  rmSync(directory, { recursive: true });
+  // No directory can be made there.
+  writeFileSync(directory, '');
+  process.kill(daemon.pid(), 'SIGHUP');
+  const lost = () => readMetric(ask, 'dbhttpd_supervisor_log_lines_lost_total');
+  await eventually('the lost lines are counted', async () => (await lost()) > 0);
+  rmSync(directory);
+  process.kill(daemon.pid(), 'SIGHUP');
+  const read = () => (existsSync(log) ? readFileSync(log, 'utf8') : '');
+  const supervisor = daemon.pid();
+  const line = new RegExp(` warn \\[${supervisor}\\] lines of this log were lost lines=(\\d+)`);
+  const found = await eventually('the log says how many', () => line.exec(read()));
+  assert.equal(Number(found[1]), await lost());
+});
+
 test('workers are gone 2 s after their supervisor was killed, a spinning one too; the next start ends a stopped orphan that holds the address, and takes over', async (t) => {
   const listen = `127.0.0.1:${await freeLastingPort()}`;
   const daemon = daemonFor(t, { workers: '3', listen });

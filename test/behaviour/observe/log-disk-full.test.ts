@@ -1,4 +1,4 @@
-// A full log disk costs log lines, not requests; the metrics count them, and lines come again with the room.
+// A full log disk costs log lines, not requests; metrics and, once there is room again, the log itself say how many.
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,6 +41,13 @@ test('requests are answered while no log line can be written', async (t) => {
       return text.includes('"again"') ? text.trimEnd().split('\n') : null;
     });
     assert.equal(JSON.parse(lines.at(-1) ?? '').request_id, 'again');
+    await eventually('the log says how many lines are missing', async () => {
+      await ask();
+      const text = readFileSync(log, 'utf8');
+      const reported = (what: string) =>
+        Number(new RegExp(` warn .*lines of ${what} were lost lines=(\\d+)`).exec(text)?.[1]);
+      return reported('this log') > 100 && reported('the access log') > 100;
+    });
   } finally {
     await gateway.stop();
   }
