@@ -14,7 +14,7 @@ export const crew = { workers: 2, pool: 10 } as const;
 /** The command's entry file in a checkout that has been built. */
 const commandOfBuild = 'dist/src/supervisor/main.js';
 
-/** A server that listens on 127.0.0.1. Whoever started it must stop it. */
+/** A server that listens on 127.0.0.1. The caller must stop it. */
 export type Server = {
   readonly port: number;
   /** The root of its processes. */

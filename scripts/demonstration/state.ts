@@ -29,7 +29,7 @@ export type Places = {
   readonly config: string;
   readonly pidfile: string;
   readonly log: string;
-  /** Of the gateway, if it is free. */
+  /** The gateway's port, if it is free. */
   readonly wishedPort: number;
 };
 

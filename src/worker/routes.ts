@@ -39,7 +39,7 @@ export type Answers = {
   readonly consoleFiles: ConsoleFiles | null;
 };
 
-/** Where a transaction is begun; two paths below it end one. */
+/** The path that begins a transaction. Two paths below it end one. */
 const transactionPath = '/v1/transaction';
 
 type Line = Omit<Route, 'path' | 'endpoint'>;

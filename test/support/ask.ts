@@ -22,7 +22,7 @@ export type Options = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly timeoutMs?: number;
-  /** Whose connections are used; a new one for the request where it is not given. */
+  /** The agent with the connections; a new connection by default. */
   readonly agent?: Agent;
 };
 

@@ -43,7 +43,7 @@ export const repeatMutations: readonly Mutation[] = [
     tests: ['test/behaviour/execution/pipeline-second-run.test.ts'],
   },
   {
-    name: 'batch-begun-anew-not-undone',
+    name: 'batch-begun-again-not-undone',
     promise: 'a batch begins again only if all of it was undone',
     file: 'src/worker/execution/batch-run.ts',
     before: "if (!isUndone || broken.kind !== 'refused' ||",

@@ -28,7 +28,7 @@ export type OwnedLog = Log & {
   readonly lost: () => number;
 };
 
-/** Where a log goes: a file, created with its directory, or this process's stderr. */
+/** The destination of a log: a file, created with its directory, or this process's stderr. */
 export type LogTarget = { readonly path: string } | 'stderr';
 
 const urgency: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
@@ -101,7 +101,7 @@ export function escapeControl(text: string): string {
   return text.replace(control, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Where an exception came from: name, code and innermost frames. Without its message, which may quote a client or a server. */
+/** The origin of an exception: name, code and innermost frames. Without its message, which may quote a client or a server. */
 export function whereThrown(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const code = 'code' in error ? ` ${String(error.code)}` : '';

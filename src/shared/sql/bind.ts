@@ -427,7 +427,7 @@ function endsSortKey(sql: string, { start, end }: Lexer, kind: number): boolean 
 }
 
 /**
- * Where another statement begins, or -1. The server drops semicolons and spaces at the very end; anything else after a semicolon is a
+ * The offset at which another statement begins, or -1. The server drops semicolons and spaces at the very end; anything else after a semicolon is a
  * second statement.
  */
 function findSecondStatement(sql: string, from: number): number {

@@ -69,7 +69,7 @@ export function isSpaceCode(code: number): boolean {
   return code < 128 && asciiClasses[code] === characterClasses.space;
 }
 
-/** Where the text ends for the server, which drops spaces and semicolons at the end before it does anything else. */
+/** The end of the text for the server, which drops spaces and semicolons at the end before it does anything else. */
 export function endOfText(sql: string): number {
   let end = sql.length;
   while (end > 0) {

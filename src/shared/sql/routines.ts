@@ -208,7 +208,7 @@ function acts(tokens: readonly Token[], at: number): boolean {
   return globalWords.has(word) && after?.kind !== tokenKinds.dot && following !== 'FROM';
 }
 
-/** Where the statement of a handler begins: after `NOT FOUND, SQLSTATE VALUE '23000', 1062, name`. */
+/** The place where the statement of a handler begins: after `NOT FOUND, SQLSTATE VALUE '23000', 1062, name`. */
 function endOfConditions(tokens: readonly Token[], from: number): number {
   let at = from;
   while (conditionWords.has(wordAt(tokens, at))) at += 1;

@@ -36,7 +36,7 @@ export class StatementCutter {
   #previous = '';
   /** The first keyword of the statement at hand. */
   #verb = '';
-  /** Where the statement at hand begins, and where its last piece between semicolons does. */
+  /** The places where the current statement begins, and where its last piece between semicolons does. */
   #from = 0;
   #pieceFrom = 0;
   readonly #statements: Statement[] = [];

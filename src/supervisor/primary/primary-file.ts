@@ -28,7 +28,7 @@ const maxBytes = 1024 * 1024;
 const mode = 0o600;
 const othersWrite = 0o022;
 
-/** Where a section's memory is kept. */
+/** The path of a section's memory. */
 export function primaryFilePath({
   stateDir,
   section,

@@ -8,7 +8,7 @@ export const maxMembers = 65_535;
 /** Why a text is refused. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'depth' | 'members';
-  /** Where in the text, in UTF-16 code units. */
+  /** The offset in the text, in UTF-16 code units. */
   readonly position: number;
 
   constructor(kind: JsonFault['kind'], position: number) {

@@ -30,7 +30,7 @@ export type SqlContext = {
   readonly maxStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */
   readonly catalogue: () => Known;
-  /** Where transactions are held that clients begin. */
+  /** The transactions that clients have begun. */
   readonly home: Home;
 };
 

@@ -99,7 +99,7 @@ export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
   });
 }
 
-/** Where requests are listed; the id of one of them follows a slash. */
+/** The path of the list of requests. The id of one of them follows a slash. */
 export const requestsPath = '/v1/requests';
 
 const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');

@@ -266,7 +266,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     this.#events.sink.ok(ok, more);
   }
 
-  // Where it waits.
+  // The places in which it waits.
 
   #enter(phase: Phase, now?: number): void {
     clearTimeout(this.#followingUntil);

@@ -38,7 +38,7 @@ export type EndCause = {
 export const noCause: EndCause = {};
 
 /**
- * A transaction that is over, as clients are told. `worker gone`: of another worker, which has ended; `forgotten`: it ended long ago;
+ * A transaction that is over, as clients see it. `worker gone`: of another worker, which has ended; `forgotten`: it ended long ago;
  * `no such`: the token is not one that the client got for this section.
  */
 export type TransactionOver = {

@@ -41,7 +41,7 @@ type Reported = {
 export type Place = {
   /** The number of its statement, from 0. */
   readonly statement?: number;
-  /** Where in the SQL, in UTF-16 code units from 0. */
+  /** The offset in the SQL, in UTF-16 code units from 0. */
   readonly offset?: number;
 };
 

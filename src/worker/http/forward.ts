@@ -8,7 +8,7 @@ import { type OutgoingReply, resetConnection } from './reply.ts';
 import type { IncomingRequest, RequestHeaders } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
 
-/** Where a request that is passed on comes from. */
+/** The origin of a request that is passed on. */
 export type RequestOrigin = {
   /** The client's address; empty for a unix socket. */
   readonly client: string;

@@ -6,7 +6,7 @@ export interface HeadForm {
   skipEmptyLine(bytes: Buffer, at: number): number | null;
   /** The index behind the empty line that ends a head, searched from `at` on; -1: it has not come. */
   findEnd(bytes: Buffer, at: number): number;
-  /** Where the first line ends, without its end, searched from `at` on; -1: its end has not come. */
+  /** The end of the first line, without its line break, searched from `at` on; -1: it has not come. */
   findLineEnd(bytes: Buffer, at: number): number;
   /** Whether a line ends in a way that is refused, from `at` on. */
   hasBadLineEnd(bytes: Buffer, at: number): boolean;

@@ -106,7 +106,7 @@ export class Intake implements InputHolder {
   #behind: Buffer | null = null;
   /** How many bytes of an incomplete head were checked. */
   #checked = 0;
-  /** Where the first line of an incomplete head ends; 0: not known. */
+  /** The end of the first line of an incomplete head; 0: unknown. */
   #lineEnd = 0;
   /** Whether node's parser has the first byte of an incomplete head: its timer for requests then runs. */
   #isBegun = false;

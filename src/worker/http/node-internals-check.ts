@@ -56,7 +56,7 @@ const settings = {
   tls: null,
 };
 
-/** Where the server can listen; the second one works where TCP is forbidden. */
+/** Addresses for the server. The second one works if TCP is forbidden. */
 const places: readonly (() => ListenOptions)[] = [
   () => ({ host: '127.0.0.1', port: 0 }),
   // A name in Linux's abstract namespace, which is not a file.

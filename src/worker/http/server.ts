@@ -37,7 +37,7 @@ export type HttpSettings = {
   readonly keepaliveTimeoutMs: number;
   readonly connections: ConnectionLimit;
   readonly timeouts: ClientTimeouts;
-  /** Of all sockets of the worker. */
+  /** For all sockets of the worker. */
   readonly peers: Peers;
   /** Null serves plain HTTP. */
   readonly tls: KeyPair | null;

@@ -13,7 +13,7 @@ export type Tokens = {
 
 type DecodedToken = { readonly ok: true; readonly token: Token | null };
 
-/** Of a request without a token. */
+/** The value for a request without a token. */
 export const noToken: DecodedToken = { ok: true, token: null };
 
 const malformed = refuse(

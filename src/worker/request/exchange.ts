@@ -45,7 +45,7 @@ export type ExchangeContext = {
   /** When the requests that wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
   readonly slowReaders: SlowReaders;
-  /** Of all sockets of the worker. */
+  /** For all sockets of the worker. */
   readonly peers: Peers;
   /** The exchanges that are not over. */
   readonly live: LiveExchanges<Exchange>;

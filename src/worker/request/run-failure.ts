@@ -175,7 +175,7 @@ const lostWhile = 'The connection was lost again and again while the statements 
 export const connectionLost = failureOnceSent('CONNECTION_LOST', lostAfter, 'unknown');
 const lostRepeatedly = failureOnceSent('CONNECTION_LOST', lostWhile, 'rolled_back');
 
-/** Of a request that was passed on to a worker which did not answer long after the deadline. */
+/** The failure of a request that was passed on to a worker which did not answer long after the deadline. */
 export const deadlineElsewhere = ended('deadline', 'unknown');
 
 /** A COMMIT of the transaction has no answer yet. */

@@ -24,7 +24,7 @@ import { fetchCommandLimit, maxTextBytes, prepareSession, type Session } from '.
 
 /** What a server needs of its worker. */
 export type ServerSurroundings = {
-  /** Where all connections of the process read into. */
+  /** The buffer that all connections of the process read into. */
   readonly arena: Buffer;
   /** Informs the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;

@@ -39,7 +39,7 @@ export class Servers {
   /** The primary, or the last one. */
   #lastPrimary: Server | null = null;
   readonly #waiting = new IndexedSet<Routed>();
-  /** Where reads begin to look for the least busy server, so that equally busy servers take turns. */
+  /** The server at which reads begin to look for the least busy one, so that equally busy servers take turns. */
   #next = 0;
 
   constructor(config: Config, surroundings: SectionSurroundings) {

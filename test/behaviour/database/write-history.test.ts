@@ -35,7 +35,7 @@ const everyDrop = 40;
 const everyCut = 8;
 const drawnShare = 0.25;
 const everyCutAll = 90;
-/** Of 500 writes, two meet a crash. */
+/** Two of 500 writes meet a crash. */
 const everyCrash = 200;
 
 const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;

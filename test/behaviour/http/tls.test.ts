@@ -20,7 +20,7 @@ const install = ({ cert, key }: PairFiles) => {
 
 type Agreed = { readonly version: string; readonly suite: string; readonly subject: string };
 
-/** What client and server agree on; null: they do not. */
+/** The agreement of client and server; null: none. */
 function shake(port: number, offered: ConnectionOptions): Promise<Agreed | null> {
   return new Promise((resolve) => {
     // Level 0: the client accepts what this machine's OpenSSL would refuse by itself.

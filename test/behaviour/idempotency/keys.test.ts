@@ -24,7 +24,7 @@ const { gateway, database } = useGateway(
         create table t (id int auto_increment primary key, v varchar(100)) engine = innodb;
         create table long_rows (v varchar(1000)) engine = innodb;
         create procedure ends() begin insert into t (v) values ('ended'); commit; end;
-        create procedure begins_anew() begin insert into t (v) values ('anew'); commit; start transaction; end;
+        create procedure begins_again() begin insert into t (v) values ('again'); commit; start transaction; end;
         create procedure swallows() begin
           declare continue handler for sqlexception begin end;
           insert into t (v) values ('kept');
@@ -252,7 +252,7 @@ test('a deadline while another request has the key: unknown, and it may be repea
 test('a procedure that ends the transaction leaves a key that is never executed again', async () => {
   for (const [name, procedure] of [
     ['ends', 'ends'],
-    ['begins', 'begins_anew'],
+    ['begins', 'begins_again'],
   ] as const) {
     const body = { statements: [insert('x'), { sql: `call ${procedure}()` }] };
     const first = await batch(name, body);

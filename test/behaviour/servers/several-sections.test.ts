@@ -168,7 +168,7 @@ test('a reply about a server is about the requested section', async () => {
 
 test('a section that is not served is refused with a list of those that are, and nothing is executed', async () => {
   await withSharedGateway(async (gateway) => {
-    const never = "select 'for nobody'";
+    const never = "select 'for no section'";
     const one = { sql: never };
     const replies = [
       await gateway.db({ SQL: never, SERVER: 'Shop' }),

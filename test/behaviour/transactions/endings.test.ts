@@ -22,8 +22,8 @@ const { gateway, database } = useGateway(
 type Problem = { readonly code: string; readonly detail: string; readonly outcome: string };
 const undone = 'Everything in it was undone. This request executed nothing.';
 
-/** What a statement in a transaction that is over is told. */
-async function told(held: HeldByClient): Promise<string> {
+/** The message for a statement in a transaction that is over. */
+async function messageOf(held: HeldByClient): Promise<string> {
   const reply = await eventually('it is over', async () => {
     const answer = await held.query('select 1');
     return answer.status === 409 ? answer : undefined;
@@ -49,13 +49,13 @@ test('its client has ended it', async () => {
   const committed = await beginHeld(gateway);
   await committed.commit();
   assert.equal(
-    await told(committed),
+    await messageOf(committed),
     'The transaction is over: its client committed it. This request executed nothing.',
   );
   const rolledBack = await beginHeld(gateway);
   await rolledBack.rollback();
   assert.equal(
-    await told(rolledBack),
+    await messageOf(rolledBack),
     `The transaction is over: its client rolled it back. ${undone}`,
   );
 });
@@ -68,7 +68,7 @@ test('it was idle for too long, or open for too long', async () => {
       return /transactions_ended_total\{[^}]*end="idle"[^}]*\} 1/.test(ends);
     });
     assert.equal(
-      await told(held),
+      await messageOf(held),
       `The transaction is over: it was idle for longer than transaction_idle_timeout (200 ms). ${undone}`,
     );
   });
@@ -78,7 +78,7 @@ test('it was idle for too long, or open for too long', async () => {
     // It is open for longer than 2 s, and its age stops this statement.
     assert.equal((await held.query('select sleep(20)')).status, 504);
     assert.equal(
-      await told(held),
+      await messageOf(held),
       `The transaction is over: it was open for longer than transaction_timeout (2 s). ${undone}`,
     );
   });
@@ -92,7 +92,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
     call.json<Problem>().detail,
     /^The transaction is over: one of its statements has ended it, such as a CALL that commits\. /,
   );
-  assert.match(await told(byCall), /such as a CALL that commits\. A part of it remains\. /);
+  assert.match(await messageOf(byCall), /such as a CALL that commits\. A part of it remains\. /);
 
   const byError = await beginHeld(gateway);
   const other = await beginHeld(gateway);
@@ -107,7 +107,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
     }),
   );
   assert.equal(
-    await told(deadlocked),
+    await messageOf(deadlocked),
     `The transaction is over: one of its statements failed with error 1213 (ER_LOCK_DEADLOCK), which ended it. ${undone}`,
   );
   await Promise.all([byError.rollback(), other.rollback()]);
@@ -115,7 +115,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
   const atDeadline = await beginHeld(gateway);
   await atDeadline.query('select sleep(20)', { timeout_ms: 300 });
   assert.match(
-    await told(atDeadline),
+    await messageOf(atDeadline),
     /one of its statements ran to its deadline and was killed\. /,
   );
 
@@ -128,7 +128,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
   });
   await gateway.request(`/v1/requests/${id}`, { method: 'DELETE' });
   await running;
-  assert.match(await told(ended), /: an operator ended one of its statements\. /);
+  assert.match(await messageOf(ended), /: an operator ended one of its statements\. /);
 });
 
 test('the server closed its connection, or its worker is gone', async () => {
@@ -137,7 +137,7 @@ test('the server closed its connection, or its worker is gone', async () => {
   const [[id]] = reply.json<{ rows: [[string]] }>().rows;
   await database.query(`kill ${id}`);
   assert.equal(
-    await told(killed),
+    await messageOf(killed),
     `The transaction is over: the database server closed its connection. ${undone}`,
   );
   const partly = await beginHeld(gateway);
@@ -147,11 +147,11 @@ test('the server closed its connection, or its worker is gone', async () => {
   signal(victim, 'SIGKILL');
   await eventually('another one is there', () => !gateway.workers().includes(victim));
   assert.equal(
-    await told(orphan),
+    await messageOf(orphan),
     `The transaction is over: the worker that held it has ended. ${undone}`,
   );
   assert.match(
-    await told(partly),
+    await messageOf(partly),
     /the worker that held it has ended\. A part of it may remain\. /,
   );
 });

@@ -348,7 +348,7 @@ test('a transaction is answered as is described, from its beginning to after its
   await ask('/rollback', undone, 200);
   await ask('/commit', undone, 409);
   await ask('/commit', {}, 400);
-  await ask('/rollback', { transaction: 'of nobody' }, 200);
+  await ask('/rollback', { transaction: 'of no client' }, 200);
 });
 
 test('a field that is listed is taken, and no other', async () => {

@@ -201,7 +201,7 @@ test('a repeated request with a key gets the list of the first one', async () =>
 describe('a server that has done a write', () => {
   const warned = Buffer.from([0, 1, 0, 2, 0, 1, 0]);
 
-  /** What a write answers if the server does this when it is asked for the warnings. */
+  /** The answer to a write if the server does this when the gateway requests the warnings. */
   async function writeWith(behaviour: (destroy: () => void) => void) {
     const server = await startFakeMysql({
       answer: (client, statement) => {

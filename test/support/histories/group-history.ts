@@ -25,8 +25,8 @@ import type { Breach } from './judging.ts';
 import { describe, isSuccess } from './reported.ts';
 
 /**
- * What happens. To the primary: `killed`, `frozen`, `switched` (another one is made the primary), `quorum` (it stays, and the two others are
- * killed). To another one: `stopped` (it leaves the group), `recovering` (and joins, and cannot catch up). With several primaries, to the first
+ * The strikes. The primary: `killed`, `frozen`, `switched` (another one is made the primary), `quorum` (it stays, and the two others are
+ * killed). Another one: `stopped` (it leaves the group), `recovering` (and joins, and cannot catch up). With several primaries, the first
  * of host: `several-killed`, `several-frozen`.
  */
 export const groupStrikes = [

@@ -22,7 +22,7 @@ export type PageServer = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Where other servers reach it; missing if no command of the page needs it. */
+  /** The address for other servers; missing if no command of the page needs it. */
   readonly ownPort?: number;
   readonly query: (sql: string) => Promise<Row[]>;
 };
@@ -42,7 +42,7 @@ export type Scene<ServerSet> = {
   ) => Promise<void>;
 };
 
-/** What a section came to. */
+/** The result of a section. */
 export type Played = { readonly heading: string; readonly written: Written };
 
 /** Plays scenes one after the other before the same servers. Rejects if the page shows something else than what happens. */
@@ -131,7 +131,7 @@ function watchConsole(
   };
 }
 
-/** What the primary holds in contradiction to the replies that the clients had. */
+/** The rows of the primary that contradict the replies to clients. */
 async function contradictions(
   gateway: Gateway,
   servers: readonly PageServer[],

@@ -1,4 +1,4 @@
-// What happens in each section of docs/operate/failover.md between the commands that its operator types.
+// The events in each section of docs/operate/failover.md, between the commands that its operator types.
 import type { GaleraPrograms } from '../../../scripts/support/galera-root.ts';
 import type { ServerProgram } from '../../../scripts/support/private-server.ts';
 import { type GaleraCluster, startGalera } from '../clusters/galera.ts';

@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway.ts';
 export const writesTable =
   'create table writes (id bigint auto_increment primary key, n bigint not null) engine=innodb';
 
-/** What became of all writes. */
+/** The outcomes of all writes. */
 export type Written = {
   /** The numbers that were answered with 200. */
   readonly accepted: readonly number[];

@@ -1,5 +1,4 @@
 // The client's types: what the compiler takes and what it refuses. The build is the test: a refusal that is none any more is an error.
-// Must not run any of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from 'dbhttpd/client';

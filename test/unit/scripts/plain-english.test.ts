@@ -1,23 +1,73 @@
-// The source is written in plain English: some words for people, and some that few readers know, stay out of it.
+// The sources, scripts and tests are written in plain English: some words and beginnings of sentences stay out of them.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-/** Servers, files and requests are not people; and "anew" is "again". */
-const unwanted = /\b(?:[Nn]obody|[Ss]omebody|[Ww]hoever|[Ww]hosoever|[Ww]hom|[Aa]new)\b/;
+type Rule = {
+  readonly name: string;
+  readonly pattern: RegExp;
+  readonly folders: readonly string[];
+};
 
-test('no comment, message or name in src has a word that plain English does without', () => {
-  const sources = readdirSync('src', { encoding: 'utf8', recursive: true })
-    .filter((name) => /\.(?:ts|html|css)$/.test(name))
-    .map((name) => join('src', name));
-  assert.ok(sources.length > 100, `${sources.length} files`);
-  const found = sources.flatMap((path) =>
-    readFileSync(path, 'utf8')
-      .split('\n')
-      .flatMap((line, index) =>
-        unwanted.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
-      ),
-  );
-  assert.deepEqual(found, []);
-});
+const all = ['src', 'scripts', 'test'];
+const rules: readonly Rule[] = [
+  {
+    name: 'servers, files and requests are not people, and "anew" is "again"',
+    pattern: /\b(?:[Nn]obody|[Ss]omebody|[Ww]hoever|[Ww]hosoever|[Ww]hom|[Aa]new)\b/,
+    folders: all,
+  },
+  {
+    name: 'facts are reported, not told',
+    pattern: /\b(?:[Tt]old|[Uu]ntold|\w+Told)\b/,
+    folders: all,
+  },
+  { name: '"but for" is "except"', pattern: /\b[Bb]ut for\b/, folders: all },
+  {
+    name: 'limits are min and max, not least and most',
+    pattern: /\b(?:most|least|fewest)[A-Z]\w*/,
+    folders: all,
+  },
+  {
+    name: 'a comment begins with its subject',
+    pattern: /^\s*(?:\/\/|\/\*\*|\*|#) (?:Of|Where|Who|Whom|Whose) /,
+    folders: all,
+  },
+  {
+    name: 'a comment begins with its subject, not with "what"',
+    pattern: /^\s*(?:\/\/|\/\*\*|#) What /,
+    folders: ['scripts', 'test'],
+  },
+  {
+    name: 'the linter says what a file must not know',
+    pattern: /^\s*(?:\/\/|\*|#|--) Must not \w+/,
+    folders: all,
+  },
+];
+
+/** The account `nobody` of the system, and this file. */
+const allowed = /`nobody`|'mysql', 'nobody'/;
+const own = 'test/unit/scripts/plain-english.test.ts';
+const binary = /\.(?:png|wasm|gz|json)$/;
+
+function listFiles(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && !binary.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => path !== own);
+}
+
+for (const { name, pattern, folders } of rules) {
+  test(`${folders.join(', ')}: ${name}`, () => {
+    const files = folders.flatMap(listFiles);
+    assert.ok(files.length > 100, `${files.length} files`);
+    const found = files.flatMap((path) =>
+      readFileSync(path, 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          pattern.test(line) && !allowed.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+        ),
+    );
+    assert.deepEqual(found, []);
+  });
+}

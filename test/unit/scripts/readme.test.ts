@@ -1,5 +1,4 @@
 // README.md and docs/ say what the program's own tables say, and their links lead somewhere.
-// Must not judge the rest of them.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -99,7 +98,7 @@ function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
-/** What a page's links and pictures name, in Markdown and in HTML. */
+/** The targets of a page's links and pictures, in Markdown and in HTML. */
 function targetsOf(text: string): readonly string[] {
   const found = text.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g);
   return [...found].map(([, link, attribute]) => link ?? attribute ?? '');

@@ -1,5 +1,4 @@
 // The judge of failovers: a history as it must be passes, each single lie, loss and doubled row is seen.
-// Must not run anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

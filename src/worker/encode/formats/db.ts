@@ -57,7 +57,7 @@ class DbReply extends Format<DbReplyOptions> {
   #isArray = false;
   #begun = false;
   #inRows = false;
-  /** Where the current result began, to take it back on an error. */
+  /** The beginning of the current result, to take it back on an error. */
   #mark = 0;
   /** Complete results so far. */
   #resultCount = 0;

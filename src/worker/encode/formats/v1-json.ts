@@ -47,7 +47,7 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   #resultCount = 0;
   /** Rows of the results before the current one. */
   #countBefore = 0;
-  /** Where rows begin and end, in turn, in a reply that is kept. */
+  /** The begins and ends of rows, in turn, in a reply that is kept. */
   #rowBounds: number[] = [];
   /** The end of the reply is written. */
   #isComplete = false;

@@ -56,7 +56,7 @@ export class Backlog {
   readonly #windowMs: number;
   readonly #sessions: number;
   #window: Window = { since: 0, served: 0 };
-  /** Of the window before; null: no request waited, or not for all of it. */
+  /** The rate of the window before; null: no request waited, or not for all of it. */
   #servedBefore: number | null = null;
 
   /** @param windowMs the longest wait @param sessions how many may come free at once */

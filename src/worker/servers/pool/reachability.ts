@@ -11,7 +11,7 @@ import { type Log, whereThrown } from '../../../shared/process/log.ts';
 /** The parts of a worker that keep connections open. */
 export type Party = 'pool' | 'control';
 
-/** Where the connections go, for the log. */
+/** The destination of the connections, for the log. */
 export type Place = { readonly address: string; readonly account: string };
 
 type Losses = { count: number; inUse: number; readonly error: string };

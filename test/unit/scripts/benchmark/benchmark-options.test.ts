@@ -1,5 +1,4 @@
 // The command line of the benchmark.
-// Must not run anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

@@ -1,5 +1,4 @@
 // Curves of scale: their requests, the fit that judges them, their pictures and labels.
-// Must not measure anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drawChart, listTicks } from '../../../../scripts/benchmark/scale/chart.ts';

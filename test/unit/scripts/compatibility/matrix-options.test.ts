@@ -1,5 +1,4 @@
 // The command line of scripts/matrix.
-// Must not run anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCommand } from '../../../../scripts/compatibility/options.ts';

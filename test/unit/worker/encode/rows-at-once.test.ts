@@ -1,5 +1,4 @@
 // The promise of rows written many at once: byte for byte what is written one by one in every format, and no row that is none.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

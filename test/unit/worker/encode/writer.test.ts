@@ -1,5 +1,4 @@
 // The promise of the writer: whole up to what is held back, streamed one byte beyond, nothing lost on the way.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BufferPool, type ReplyWriter, slackBytes } from '../../../../src/worker/encode/writer.ts';

@@ -24,7 +24,7 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
       onRelease: ignore,
       log,
     },
-    new Reachability(log, { address: 'nowhere', account: 'nobody' }),
+    new Reachability(log, { address: 'nowhere', account: 'app' }),
   );
   return pool;
 }
