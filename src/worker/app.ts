@@ -1,7 +1,7 @@
 // The path of every request: receive -> admit -> find its endpoint -> read -> decide -> run or reply -> record.
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config/config.ts';
-import { allAtOnce, longFrom, type Pieces } from '../shared/pieces.ts';
+import { allAtOnce, longFrom } from '../shared/pieces.ts';
 import { jsonType } from './encode/head.ts';
 import type { Call, Decision, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
@@ -18,6 +18,7 @@ import {
 import { createNotFound } from './not-found.ts';
 import { type RequestObserver, RequestRecord } from './observe/observation.ts';
 import { parseTraceparent } from './observe/trace-context.ts';
+import { ArrivalOrder, findNamed } from './request/arrival-order.ts';
 import { endWithConnection, rulesOf } from './request/compat.ts';
 import { createCors } from './request/cors.ts';
 import { parseBasic } from './request/credentials.ts';
@@ -69,6 +70,7 @@ export class App {
   readonly #notFound;
   readonly #admit;
   readonly #cors;
+  readonly #order = new ArrivalOrder();
 
   constructor(parts: AppParts) {
     const { config, routes, tokens } = parts;
@@ -180,45 +182,65 @@ export class App {
     const call: Call = { request, response, record, head, body: body ?? noBody, isLong };
     try {
       const deciding = endpoint.decide(call);
-      if (isLong) void this.#decideInPieces(call, deciding);
-      else this.#carryOut(allAtOnce(deciding), call);
+      if (!isLong) {
+        this.#carryOutBehind(allAtOnce(deciding), call);
+        return;
+      }
+      const decided = this.#parts.longWork.do(deciding);
+      void this.#carryOutInOrder(findNamed(call.body), decided, call);
     } catch (cause) {
       this.#endFaulted(response, record, cause);
     }
   }
 
-  async #decideInPieces(call: Call, deciding: Pieces<Decision>): Promise<void> {
+  /** Carries a short request out: at once, unless it names the same transaction as a request before it that is not carried out yet. */
+  #carryOutBehind(decision: Decision, call: Call): void {
+    const token = transactionOf(decision);
+    if (this.#order.before(token, null).length === 0) void this.#carryOut(decision, call);
+    else void this.#carryOutInOrder(new Set([token]), Promise.resolve(decision), call);
+  }
+
+  /** @param named the transactions that it may name */
+  async #carryOutInOrder(
+    named: ReadonlySet<string>,
+    decided: Promise<Decision>,
+    call: Call,
+  ): Promise<void> {
     const { response, record } = call;
     const from = performance.now();
+    const arrival = this.#order.enter(named);
     try {
-      const decision = await this.#parts.longWork.do(deciding);
+      const decision = await decided;
+      const earlier = this.#order.before(transactionOf(decision), arrival);
+      await Promise.all(earlier.map(({ left }) => left));
       record.workedMs = performance.now() - from;
-      if (!response.destroyed) this.#carryOut(decision, call);
+      if (!response.destroyed) await this.#carryOut(decision, call);
     } catch (cause) {
       this.#endFaulted(response, record, cause);
+    } finally {
+      arrival.leave();
     }
   }
 
-  /** Runs statements, replies, or passes the request on. */
-  #carryOut(decision: Decision, call: Call): void {
+  /** Runs statements, replies, or passes the request on. A promise resolves when the request is with the other worker, before any later one. */
+  #carryOut(decision: Decision, call: Call): Promise<void> | null {
     const { response, record } = call;
     if (!decision.ok) {
       sendFailure(response, decision.failure, record.requestId);
-      return;
+      return null;
     }
     switch (decision.kind) {
       case 'run':
         startExchange(decision, response, record);
-        break;
+        return null;
       case 'reply':
         response.setHeader('X-Request-ID', record.requestId);
         sendText(response, decision.json, jsonType);
-        break;
+        return null;
       case 'pass on':
-        passOn(this.#parts.held, decision, call, (next) => this.#carryOut(next, call));
-        break;
+        return passOn(this.#parts.held, decision, call, (next) => void this.#carryOut(next, call));
       default:
-        decision satisfies never;
+        return decision satisfies never;
     }
   }
 
@@ -227,6 +249,11 @@ export class App {
     this.#parts.observer.observe({ kind: 'exception', cause, requestId, traceId });
     endWithFault(response, requestId, 'not_executed');
   }
+}
+
+/** The token of the transaction that a request is part of; '' if it is part of none. */
+function transactionOf(decision: Decision): string {
+  return (decision.ok && decision.kind !== 'reply' && decision.transaction) || '';
 }
 
 /** Null: it is answered, if there is a route. */

@@ -78,6 +78,8 @@ export type PassOn = {
   readonly ok: true;
   readonly kind: 'pass on';
   readonly name: Extract<Found, { kind: 'elsewhere' }>['name'];
+  /** Its token, as the request has it. */
+  readonly transaction: string;
   readonly timeoutMs: number;
   /** Whether the request is a COMMIT or a ROLLBACK. */
   readonly asksForEnd: boolean;

@@ -65,7 +65,15 @@ export function findTransaction(transactions: OpenTransactions, request: HeldReq
         const { name } = found;
         return {
           isHere: false,
-          decision: { ok: true, kind: 'pass on', name, timeoutMs, asksForEnd, over },
+          decision: {
+            ok: true,
+            kind: 'pass on',
+            name,
+            transaction: token,
+            timeoutMs,
+            asksForEnd,
+            over,
+          },
         };
       }
       case 'over':
@@ -79,13 +87,13 @@ export function findTransaction(transactions: OpenTransactions, request: HeldReq
   return { isHere: false, decision: over(ending, false, known ?? noSuchTransaction) };
 }
 
-/** Passes a request on. @param carryOut what is done if the other worker does not answer */
+/** Passes a request on. Resolves when the request is on its way, before any later one. @param carryOut what is done if the other worker does not answer */
 export function passOn(
   { transactions, socketOf, peers }: HeldRequests,
   { name, timeoutMs, asksForEnd, over }: PassOn,
   call: Call,
   carryOut: (decision: Decision) => void,
-): void {
+): Promise<void> | null {
   const { request, response, record, body } = call;
   const unanswered = (why: Exclude<Unanswered, 'late'>) => {
     void transactions.endingOf(name).then((known) => {
@@ -101,7 +109,7 @@ export function passOn(
   if (response.isForwarded) {
     // It is not passed on again: the worker that had the transaction is gone.
     unanswered('gone');
-    return;
+    return null;
   }
   const { requestId } = record;
   const origin = record.describeOrigin();
@@ -116,7 +124,7 @@ export function passOn(
       else unanswered(why);
     },
   };
-  forwardRequest(socketOf(name.pid), forwarded, response, events, peers);
+  return forwardRequest(socketOf(name.pid), forwarded, response, events, peers);
 }
 
 /** The transaction may still be there. */

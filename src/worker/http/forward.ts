@@ -22,6 +22,8 @@ export type RequestOrigin = {
 const originHeader = 'x-dbhttpd-origin';
 
 const unixSocket = '-';
+/** A worker that hangs does not hold up the order of other requests for longer. */
+const handOverMs = 1000;
 
 function formatOrigin({ client, httpVersion, ageMs }: RequestOrigin): string {
   return `${client === '' ? unixSocket : client} ${httpVersion} ${ageMs.toFixed(3)}`;
@@ -82,7 +84,8 @@ const notPassedBack = new Set(['connection', 'keep-alive', 'transfer-encoding', 
 
 /**
  * Passes a request on, and its reply back to the client. Each request has a connection of its own: a connection that is used again may be
- * gone, and it would not be known whether a request that was written to it was executed.
+ * gone, and it would not be known whether a request that was written to it was executed. Resolves when the kernel has all of the request,
+ * or after `handOverMs`: requests that are passed on later come there later.
  * @param path the other worker's socket
  */
 export function forwardRequest(
@@ -91,7 +94,7 @@ export function forwardRequest(
   response: OutgoingReply,
   events: ForwardEvents,
   peers: Peers,
-): void {
+): Promise<void> {
   const short = shortenPath(path);
   let wasSent = false;
   let isAnswered = false;
@@ -134,6 +137,15 @@ export function forwardRequest(
     conclude(wasSent ? 'lost' : unreached);
   });
   outgoing.end(body);
+  return new Promise((resolve) => {
+    const late = setTimeout(resolve, handOverMs);
+    const handedOver = () => {
+      clearTimeout(late);
+      resolve();
+    };
+    outgoing.once('finish', handedOver);
+    outgoing.once('close', handedOver);
+  });
 }
 
 /** A reply that breaks off there is reset here. A client that stalls is reset too. */

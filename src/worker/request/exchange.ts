@@ -74,6 +74,8 @@ export type RunDecision = {
   readonly ignoresToken?: boolean;
   /** Explains an error of MySQL's, by the statement's number in a batch; null: there is nothing to explain. */
   readonly hintFor?: (error: ServerError, statement: number) => string | null;
+  /** The token of the open transaction that it is part of, as the request has it; null, or missing: there is none. */
+  readonly transaction?: string | null;
 };
 
 type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {

@@ -11,6 +11,8 @@ import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld, type HeldByClient, summarise } from '../../support/held.ts';
+import { openRaw } from '../../support/http.ts';
+import { type ServerSocket, serverSockets } from '../../support/kernel-sockets.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
 import { signal } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
@@ -433,6 +435,40 @@ test('requests of one transaction run in the order of their arrival', async () =
   await Promise.all(others);
   assert.deepEqual(await held.rows('select who from notes order by id'), [[1], [2], [3], [4]]);
   await held.commit();
+});
+
+test('a short request does not overtake a long one of its transaction', async () => {
+  const { port } = small;
+  const bytesOf = (path: string, body: object) => {
+    const text = JSON.stringify(body);
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json`;
+    return `${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  };
+  const { token: transaction } = await beginHeld(small);
+  const ones = '1,'.repeat(200_000);
+  const sql = `insert into notes (who) select 1 from dual where 1 in (${ones}1)`;
+  const long = bytesOf('/v1/query', { sql, transaction });
+  const [first, second, third] = [await openRaw(port), await openRaw(port), await openRaw(port)];
+  first.send(long.slice(0, -1));
+  await eventually('all but its last byte is read', () => {
+    const ofFirst = ({ clientPort }: ServerSocket) => clientPort === first.socket.localPort;
+    const unread = serverSockets(port).find(ofFirst)?.unreadBytes ?? 1;
+    return first.socket.writableLength === 0 && unread === 0;
+  });
+  first.send(long.slice(-1));
+  second.send(bytesOf('/v1/query', { sql: 'insert into notes (who) values (2)', transaction }));
+  third.send(bytesOf('/v1/transaction/commit', { transaction }));
+  const replies = await Promise.all([first.reply(), second.reply(), third.reply()]);
+  for (const one of [first, second, third]) one.close();
+  assert.deepEqual(
+    replies.map(({ status, body }) => (status === 200 ? '' : body.toString())),
+    ['', '', ''],
+  );
+  const rows = await database.query('select who from notes order by id');
+  assert.deepEqual(
+    rows.map(({ who }) => who),
+    [1, 2],
+  );
 });
 
 test('a client that leaves under a statement has its transaction rolled back', async () => {

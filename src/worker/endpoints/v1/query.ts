@@ -169,6 +169,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     format,
     mayCompress,
     hintFor: createHint(request.params, 'params'),
+    transaction: request.transaction,
   };
 }
 

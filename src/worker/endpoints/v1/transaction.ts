@@ -8,6 +8,7 @@ import type { RolledBack } from '../../execution/transactions/jobs.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
 import { credentialOf } from '../../request/credentials.ts';
+import type { RunDecision } from '../../request/exchange.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { commitOver, findTransaction } from '../held-requests.ts';
@@ -56,7 +57,7 @@ export function createEnd(
     });
     if (!found.isHere) return found.decision;
     const end = stepOf(transactions, found.held, verb);
-    return runStep(sections.of(found.section), call, timeoutMs, end);
+    return { ...runStep(sections.of(found.section), call, timeoutMs, end), transaction };
   });
 }
 
@@ -80,7 +81,7 @@ function runStep(
   { record: { requestId } }: Call,
   timeoutMs: number | null,
   { step: work, status, describe }: Step,
-): Decision {
+): RunDecision {
   const format = chooseObject({ status, requestId, describe });
   return { ok: true, kind: 'run', section, work, timeoutMs, format };
 }
