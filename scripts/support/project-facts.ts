@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 export type ProjectFacts = {
   /** The public address of the source, without `.git`: https://host/owner/name. */
   readonly repository: string;
-  /** The address for reports of security faults: an address of mail, or of a page with a form (https). */
+  /** The address for reports of security faults: of mail, or of a page with a form (https). */
   readonly securityContact: string;
 };
 
@@ -34,7 +34,7 @@ export function parseProjectFacts(text: string): ProjectFacts {
   return { repository: take('repository'), securityContact: take('security_contact') };
 }
 
-/** The sentence about where to send a report of a security fault. */
+/** Says where to report a security fault. */
 export function describeReporting({ repository, securityContact }: ProjectFacts): string {
   const ways = [
     ...(securityContact === '' ? [] : [`write to <${securityContact}>`]),
@@ -43,10 +43,13 @@ export function describeReporting({ repository, securityContact }: ProjectFacts)
       : []),
   ].join(', or ');
   if (ways !== '') return `To report a fault, ${ways}.`;
-  return 'This copy of the program names no address for reports. Report to the person who gave you the program, in private.';
+  return (
+    'This copy of the program names no address for reports. ' +
+    'Report in private to the person or the company from which you have it.'
+  );
 }
 
-/** How to get the source, or nothing. */
+/** The command that fetches the source, or nothing. */
 export function describeSource({ repository }: ProjectFacts): string {
   if (repository === '') return '';
   const name = repository.split('/').at(-1);

@@ -22,7 +22,7 @@ test("package.json has the fields that follow from this checkout's facts, and no
 test('while no fact is known, no text names an address', () => {
   const texts = [describeReporting, describeSource, describeImageSource].map((of) => of(unknown));
   for (const text of texts) assert.doesNotMatch(text, /https?:|@|<>|undefined/);
-  assert.match(describeReporting(unknown), /names no address for reports\. Report to /);
+  assert.match(describeReporting(unknown), /names no address for reports\. Report in private to /);
   const fields = JSON.parse(completePackage(JSON.stringify({ bugs: 'x', name: 'n' }), unknown));
   assert.deepEqual(fields, { name: 'n' });
 });
