@@ -103,7 +103,7 @@ function endReply(response: OutgoingReply, body: string): void {
 }
 
 /** Sends the last bytes on a socket whose input is no longer parsed. */
-function endSocket(socket: Socket, bytes: string): void {
+export function endSocket(socket: Socket, bytes: string | Buffer): void {
   socket.end(bytes);
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));
@@ -168,10 +168,13 @@ export function endWithFault(response: OutgoingReply, requestId: string, outcome
   else sendFailure(response, internalFailure(outcome), requestId);
 }
 
+const requestTooLate =
+  'The request did not arrive in time: 20 s for its headers, 60 s for all of it.';
+
 /** The failure for an error of node's parser, or of its timer for requests. */
 export function syntaxFailure(error: NodeJS.ErrnoException): Failure {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-    ? refusal('REQUEST_TIMEOUT', 'The request did not arrive in time.')
+    ? refusal('REQUEST_TIMEOUT', requestTooLate)
     : refusal('BAD_REQUEST', 'The request is not well-formed HTTP.');
 }
 

@@ -8,6 +8,7 @@ import { type Client, Clients, type CurrentRequest, LoopBudget } from './clients
 import type { HeadForm } from './head-form.ts';
 import { BufferedInput, maxHeadersBytes } from './intake.ts';
 import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
+import { errorForMysqlClient } from './mysql-client.ts';
 import {
   createServer,
   keepFromParser,
@@ -18,6 +19,7 @@ import {
 import { NodeReply } from './node-reply.ts';
 import type { Peers } from './peers.ts';
 import {
+  endSocket,
   endWithFailure,
   type OutgoingReply,
   resetConnection,
@@ -269,7 +271,18 @@ export class HttpServer {
       return;
     }
     client.intake.end();
-    this.#refuseInTurn(client, syntaxFailure(error));
+    const failure = syntaxFailure(error);
+    const isSilent = failure.code === 'REQUEST_TIMEOUT' && socket.bytesRead === 0;
+    if (isSilent && this.#settings.tls === null) this.#refuseMysqlClient(socket, failure);
+    else this.#refuseInTurn(client, failure);
+  }
+
+  /** A client that has waited for this long without a byte may be one of MySQL's. */
+  #refuseMysqlClient(socket: Socket, failure: Failure): void {
+    const { nextRequestId, observe } = this.#refusals;
+    const message = "The client sent nothing. It got an error packet of MySQL's protocol.";
+    observe(socket.remoteAddress ?? '', { ...failure, message }, 0, nextRequestId());
+    endSocket(socket, errorForMysqlClient);
   }
 
   /** Answers with a failure behind the current reply, or in its place if the current request is not whole. */

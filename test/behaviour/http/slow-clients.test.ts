@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import mysql from 'mysql2';
 import { strictHeads } from '../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
@@ -30,6 +31,8 @@ const patient = {
   stallMs: 60_000,
   sameHostStallMs: 60_000,
 };
+/** For tests of the time for headers alone. */
+const hasty = { ...patient, headersMs: timeouts.headersMs };
 const served = 300;
 const crowd = 100;
 
@@ -144,6 +147,24 @@ describe('slow clients', { concurrency: true }, () => {
     const server = await serve(t);
     await clutch(t, server.port);
     await eventually('it is closed', () => server.accepted[0]?.destroyed);
+  });
+
+  test("a client of MySQL's, which waits for a greeting, gets an error that it can show", async (t) => {
+    const { port } = await serve(t, echo, 60_000, hasty);
+    const connection = mysql.createConnection({ host: '127.0.0.1', port, user: 'app' });
+    t.after(() => connection.destroy());
+    const [error] = (await once(connection, 'error')) as [{ errno: number; message: string }];
+    assert.equal(error.errno, 1043);
+    assert.match(error.message, /^This port speaks HTTP, not MySQL's protocol: .+ \/v1\/query/);
+  });
+
+  test('a client that has sent half a line gets a reply of HTTP', async (t) => {
+    const { port } = await serve(t, echo, 60_000, hasty);
+    const client = await openRaw(port);
+    client.send('GET /');
+    const reply = await client.reply();
+    assert.equal(reply.status, 408);
+    client.close();
   });
 
   test('a further request that never ends closes its connection', async (t) => {
