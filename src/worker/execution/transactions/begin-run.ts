@@ -154,8 +154,26 @@ export class BeginRun implements Execution, Reserving, SessionUser {
       this.#isSent = true;
     };
     const { control } = this.#context;
-    this.#lease = new SessionLease(session, control, onSend, this.#events.traceparent);
-    void this.#begin(this.#lease);
+    const lease = new SessionLease(session, control, onSend, this.#events.traceparent);
+    this.#lease = lease;
+    this.#begin(lease).catch((cause) => this.#fault(cause));
+  }
+
+  /** An exception ends this request alone. If the session and its place are still this run's, it gives them back. */
+  #fault(cause: unknown): void {
+    const lease = this.#lease;
+    if (lease !== null) {
+      lease.session.connection.destroy(new Error('a BEGIN ended in an exception', { cause }));
+      this.#endLease(lease);
+      this.#context.pool.release(lease.session, 'broken');
+      this.#context.reserved.release();
+    }
+    this.#end({ kind: 'faulted', isSent: this.#isSent, cause });
+  }
+
+  #endLease(lease: SessionLease): void {
+    lease.end();
+    this.#lease = null;
   }
 
   async #begin(lease: SessionLease): Promise<void> {
@@ -168,21 +186,21 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     const error = answered.kind === 'answered' ? answered.error : null;
     const isStopped = this.#phase !== 'beginning';
     if (answered.kind === 'answered' && error === null && !lease.isLost && !isStopped) {
-      lease.end();
+      this.#endLease(lease);
       const { isReadOnly } = wish;
       this.#onBegun({ session, context: this.#context, savepoint, isReadOnly });
       this.#end({ kind: 'answered', failure: null, facts: null });
       return;
     }
     if (lease.isLost && !isStopped) {
-      lease.end();
+      this.#endLease(lease);
       this.#phase = 'acquiring';
       this.#acquisition.retry(session);
       return;
     }
     lease.boundWhatFollows();
     const isUsable = !lease.isLost && (await lease.rollBack(null)) !== 'unknown';
-    lease.end();
+    this.#endLease(lease);
     this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
     this.#context.reserved.release();
     this.#end(error === null ? unreachable : refusedEnd(error));
