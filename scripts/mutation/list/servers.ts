@@ -38,10 +38,10 @@ export const serverMutations: readonly Mutation[] = [
   {
     name: 'returned-after-two-looks',
     promise: 'a server that was gone counts after three probes',
-    file: 'src/worker/servers/candidate.ts',
+    file: 'src/worker/servers/tracked-candidate.ts',
     before: 'const probesToReturn = 3;',
     after: 'const probesToReturn = 2;',
-    tests: ['test/unit/worker/servers/candidate.test.ts'],
+    tests: ['test/unit/worker/servers/tracked-candidate.test.ts'],
   },
   {
     name: 'one-domain-is-enough',

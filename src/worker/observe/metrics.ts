@@ -16,7 +16,7 @@ import {
 import { type NoPrimary, noPrimaryReasons } from '../../shared/servers/judge.ts';
 import type { PipelineObservations } from '../execution/pipeline/pipeline.ts';
 import { type TransactionEnd, transactionEnds } from '../execution/transaction-end.ts';
-import type { ServerStatus } from '../servers/candidate.ts';
+import type { ServerStatus } from '../servers/tracked-candidate.ts';
 import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ServerObservations } from '../servers/server.ts';
 import {

@@ -6,11 +6,11 @@ import { isRemembering } from '../../shared/servers/choice.ts';
 import { type Judgement, judge, type NoPrimary, type Verdict } from '../../shared/servers/judge.ts';
 import { identityOf, type PrimaryMemory } from '../../shared/servers/primary-memory.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
-import { Candidate, type ServerStatus } from './candidate.ts';
 import type { ServerState } from './consistency/consistency.ts';
 import { LagTracker } from './lag.ts';
 import { Prober } from './prober.ts';
 import { type ProposePrimary, SharedMemory } from './shared-memory.ts';
+import { type ServerStatus, TrackedCandidate } from './tracked-candidate.ts';
 
 /** One server of `host`. */
 export type CandidateSettings = {
@@ -53,7 +53,7 @@ export class Topology {
   /** Why no server takes writes; null: one does, or not all candidates have been probed. */
   none: NoPrimary | null = null;
   readonly #settings: TopologySettings;
-  readonly #candidates: readonly Candidate[];
+  readonly #candidates: readonly TrackedCandidate[];
   readonly #probers: readonly Prober[];
   readonly #lag = new LagTracker();
   /** The latest view of the primary, or of the last one. */
@@ -63,7 +63,7 @@ export class Topology {
 
   constructor(settings: TopologySettings) {
     this.#settings = settings;
-    this.#candidates = settings.candidates.map(({ address }) => new Candidate(address));
+    this.#candidates = settings.candidates.map(({ address }) => new TrackedCandidate(address));
     const { memory, proposePrimary } = settings;
     this.#memory = new SharedMemory(memory, proposePrimary, () => this.#memoryChanged());
     this.#probers = settings.candidates.map(({ connect }, at) => this.#createProber(connect, at));
@@ -84,7 +84,7 @@ export class Topology {
 
   /** How often a server has been probed, failures included. */
   probesOf(at: number): number {
-    return (this.#candidates[at] as Candidate).probes;
+    return (this.#candidates[at] as TrackedCandidate).probes;
   }
 
   /** In the order of `host`. */
@@ -93,7 +93,7 @@ export class Topology {
   }
 
   statusOf(at: number): ServerStatus {
-    return (this.#candidates[at] as Candidate).status;
+    return (this.#candidates[at] as TrackedCandidate).status;
   }
 
   /** Whether the server is a replica that may be read from. */
@@ -104,12 +104,12 @@ export class Topology {
 
   /** What the server is now, by its latest view; null: it was never reached. */
   stateOf(at: number): ServerState | null {
-    return (this.#candidates[at] as Candidate).state;
+    return (this.#candidates[at] as TrackedCandidate).state;
   }
 
   /** Whether it is a node of a Galera cluster, and answered the latest probe. */
   isLivingNode(at: number): boolean {
-    const { state, seen } = this.#candidates[at] as Candidate;
+    const { state, seen } = this.#candidates[at] as TrackedCandidate;
     return state?.isNode === true && seen.view !== null && seen.notYet === null;
   }
 
@@ -117,7 +117,7 @@ export class Topology {
   hasSuccessor(at: number): boolean {
     if (this.primary !== null) return this.primary !== at;
     const { inForce } = this.#memory;
-    const { address, view } = this.#candidates[at] as Candidate;
+    const { address, view } = this.#candidates[at] as TrackedCandidate;
     if (inForce === null || view === null || !isRemembering(view)) return false;
     return inForce.primary.identity !== identityOf(address, view);
   }
@@ -236,7 +236,7 @@ export class Topology {
   }
 
   #setVerdict(at: number, verdict: Verdict): void {
-    const candidate = this.#candidates[at] as Candidate;
+    const candidate = this.#candidates[at] as TrackedCandidate;
     const { address } = this.#settings.candidates[at] as CandidateSettings;
     const wasReadable = this.isReadable(at);
     const before = candidate.verdict?.role ?? 'unknown';
@@ -268,7 +268,7 @@ export class Topology {
     else log.warn('a replica is left out of reads', { ...place, lag_ms: lagMs ?? 'unknown' });
   }
 
-  #lagOf({ view }: Candidate): number | null {
+  #lagOf({ view }: TrackedCandidate): number | null {
     if (view === null || view.position === null) return null;
     const lag = this.#lag.lagOf(view.position, view.askedAt);
     return lag === null ? null : Math.round(lag);

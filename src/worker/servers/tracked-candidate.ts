@@ -1,4 +1,4 @@
-// What a worker knows of one candidate: its latest views, its verdict, how far it is behind.
+// A worker's knowledge about one candidate: its latest views, its verdict, how far it is behind.
 import { createHash } from 'node:crypto';
 import { type ConnectFailure, publicReason } from '../../shared/mysql/connect-failure.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
@@ -26,8 +26,8 @@ export type ServerStatus = {
   readonly lagMs: number | null;
 };
 
-/** One candidate. */
-export class Candidate {
+/** One candidate of `host`, with what its probes have shown so far. */
+export class TrackedCandidate {
   /** As written in `host`. */
   readonly address: string;
   /** Null: not all candidates have been probed yet. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectFailure } from '../../../../src/shared/mysql/connect-failure.ts';
-import { Candidate } from '../../../../src/worker/servers/candidate.ts';
+import { TrackedCandidate } from '../../../../src/worker/servers/tracked-candidate.ts';
 import { createView } from '../../support/server-views.ts';
 
 const failure: ConnectFailure = {
@@ -12,10 +12,10 @@ const failure: ConnectFailure = {
   hint: null,
 };
 
-const mayBeUsed = ({ seen }: Candidate) => seen.view !== null && seen.notYet === null;
+const mayBeUsed = ({ seen }: TrackedCandidate) => seen.view !== null && seen.notYet === null;
 
 test('a server counts at its first look, and after three once it was gone', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   assert.equal(candidate.probes, 0);
   candidate.noteView(createView('1'));
   assert.equal(candidate.seen.view?.number, '1');
@@ -28,7 +28,7 @@ test('a server counts at its first look, and after three once it was gone', () =
 });
 
 test('a failure in between starts the count again', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   candidate.noteView(createView('1'));
   for (const _round of [1, 2, 3]) {
     candidate.noteFailure(failure);
@@ -40,7 +40,7 @@ test('a failure in between starts the count again', () => {
 });
 
 test('a server that was never reached has not been gone: it counts after its first probe', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   candidate.noteFailure(failure);
   assert.equal(candidate.probes, 1);
   candidate.noteView(createView('1'));
@@ -48,7 +48,7 @@ test('a server that was never reached has not been gone: it counts after its fir
 });
 
 test('the kept views go back a second and more, however often the server is probed', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   for (let askedAt = 0; askedAt <= 10_000; askedAt += 50) {
     candidate.noteView(createView('1', { askedAt }));
   }
@@ -63,7 +63,7 @@ test('the kept views go back a second and more, however often the server is prob
 });
 
 test('another server behind the same name has no past', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   candidate.noteView(createView('1'));
   candidate.noteView(createView('2'));
   const { seen } = candidate;
@@ -72,7 +72,7 @@ test('another server behind the same name has no past', () => {
 });
 
 test('its last primary is remembered until it is no replica any more', () => {
-  const candidate = new Candidate('db1:3306');
+  const candidate = new TrackedCandidate('db1:3306');
   const { identity } = createView('2');
   const provenBy = () => (candidate.seen.view === null ? 'gone' : candidate.seen.provenBy);
   candidate.noteView(createView('1'));
