@@ -285,7 +285,8 @@ export const failures = {
   },
   CONNECTION_LOST: {
     status: 502,
-    meaning: 'the connection was lost after the statement was sent',
+    meaning:
+      "the connection was lost after the statement was sent, or the server's answer broke the protocol",
     repeat: 'outcome',
   },
   COMMIT_RUNNING: {

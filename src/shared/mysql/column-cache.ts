@@ -2,7 +2,7 @@
 // Hot: a result whose columns are among the latest costs one comparison or a few, whatever their number.
 import { type Flavour, guessBits, hasDoubtfulBits, withGuesses } from './doubtful-bits.ts';
 import { headerBytes, type PacketsAhead } from './framing.ts';
-import { type Column, parseColumn } from './packets.ts';
+import { type Column, isColumnDefinition, parseColumn } from './packets.ts';
 
 /** Definitions as bytes, and decoded. */
 type Known = {
@@ -98,8 +98,14 @@ export class ColumnCache {
     return count;
   }
 
-  /** Adds a definition's payload, which `admits` must have accepted; returns the number of definitions. */
+  /**
+   * Adds a definition's payload, which `admits` must have accepted; returns the number of definitions.
+   * @throws RangeError if it is no definition
+   */
   add(bytes: Buffer, start: number, end: number): number {
+    if (!isColumnDefinition(bytes, start, end, this.#extended)) {
+      throw new RangeError('expected a column definition');
+    }
     const wanted = this.#length + end - start;
     if (wanted > this.#bytes.length) this.#grow(wanted);
     bytes.copy(this.#bytes, this.#length, start, end);

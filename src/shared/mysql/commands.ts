@@ -19,7 +19,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** A command whose answer is a single packet. */
+/** A command whose answer is a single packet: an error, or what `onAnswer` takes. */
 class OnePacketCommand implements Command {
   readonly packet: Buffer;
   readonly #onAnswer: (payload: Buffer) => void;
@@ -118,9 +118,26 @@ export function readRows(
 /** Creates a command whose rows do not matter; `send` or `sendTogether` it. */
 export type CommandFactory = (done: () => void, failed: (error: Error) => void) => Command;
 
-/** A command whose answer is one packet. */
+/** A command whose answer is OK. */
 export function onePacketCommand(code: number, argument: string): CommandFactory {
-  return (done, failed) => new OnePacketCommand(encodeCommand(code, argument), done, failed);
+  return (done, failed) => {
+    const answer = (payload: Buffer) => {
+      expectOk(payload);
+      done();
+    };
+    return new OnePacketCommand(encodeCommand(code, argument), answer, failed);
+  };
+}
+
+/** @throws if it is another packet: the connection ends then */
+function expectOk(payload: Buffer): void {
+  if (payload[0] !== packetMarkers.ok) {
+    throw new ServerFault(
+      'PROTOCOL_VIOLATION',
+      'the server answered a command with something else than OK',
+    );
+  }
+  parseOk(payload, 0, payload.length);
 }
 
 /** A statement whose rows do not matter. */

@@ -3,12 +3,52 @@
 import mysql from 'mysql2';
 import { findKey } from '../server-keys.ts';
 import { ServerFault } from './connect-failure.ts';
+import { headerBytes } from './framing.ts';
 
 /** A greeting, a switch of the method, a key and a refusal are far shorter together. */
 const maxHandshakeBytes = 64 * 1024;
 
 /** mysql2's parser, which assembles packets of any announced length. */
 export type HandshakeParser = { execute(chunk: Buffer): void };
+
+/** A greeting, at most one switch of the method, a key, a refusal or OK: a login takes far fewer. */
+const maxHandshakePackets = 16;
+
+/**
+ * Reads the headers of the packets of a handshake.
+ * @returns for each read, what breaks the protocol; null: nothing does
+ */
+function createHeaderCheck(): (chunk: Buffer) => string | null {
+  let length = 0;
+  let headerFill = 0;
+  let payloadLeft = 0;
+  let packets = 0;
+  return (chunk) => {
+    let at = 0;
+    while (at < chunk.length) {
+      if (payloadLeft > 0) {
+        const taken = Math.min(payloadLeft, chunk.length - at);
+        payloadLeft -= taken;
+        at += taken;
+        continue;
+      }
+      if (headerFill < 3) length += (chunk[at] as number) << (8 * headerFill);
+      at += 1;
+      headerFill = (headerFill + 1) % headerBytes;
+      if (headerFill > 0) continue;
+      packets += 1;
+      if (packets > maxHandshakePackets) return 'the login did not end after 16 packets';
+      if (length > maxHandshakeBytes) return packets === 1 ? notMysql : longPacket;
+      payloadLeft = length;
+      length = 0;
+    }
+    return null;
+  };
+}
+
+const notMysql = "the server speaks another protocol than MySQL's";
+const longPacket =
+  'the server announced a packet of more than 64 KiB before the login was complete';
 
 /**
  * Limits the bytes that mysql2 reads during the handshake, and catches the exceptions of its parser.
@@ -19,9 +59,15 @@ export function guardHandshake(
   fail: (fault: ServerFault) => void,
 ): void {
   const parser = connection.packetParser;
+  const findFault = createHeaderCheck();
   let bytes = 0;
   connection.packetParser = {
     execute: (chunk) => {
+      const fault = findFault(chunk);
+      if (fault !== null) {
+        fail(new ServerFault('PROTOCOL_VIOLATION', fault));
+        return;
+      }
       bytes += chunk.length;
       if (bytes > maxHandshakeBytes) {
         const message = 'the server sent more than 64 KiB before the login was complete';

@@ -140,12 +140,14 @@ class FieldReader {
   }
 }
 
-/** The number of columns that a result set header announces. */
+/** The number of columns that a result set header announces, which holds nothing else. */
 export function parseColumnCount(bytes: Buffer, start: number, end: number): number {
   const first = bytes[start] as number;
-  return end > start && first < 0xfb
-    ? first
-    : Number(new FieldReader(bytes, start, end).lengthEncoded());
+  if (end === start + 1 && first < 0xfb) return first;
+  const reader = new FieldReader(bytes, start, end);
+  const count = Number(reader.lengthEncoded());
+  if (!reader.isAtEnd) throw new RangeError('expected the header of a result');
+  return count;
 }
 
 /** Parses an OK packet (marker 0x00, protocol 4.1). */
@@ -234,6 +236,31 @@ function decodeMessage(text: Buffer, charset: string | null): string {
   if (charset === null) return text.toString();
   const isCut = isWide(charset) && text.length % 2 === 1;
   return decode(isCut ? Buffer.concat([text, Buffer.of(0)]) : text, charset);
+}
+
+/** After the names: a length, character set, length, type, flags, decimals (MySQL protocol, "Column Definition", 4.1). */
+const definitionTailBytes = 11;
+
+/**
+ * Whether a packet has the fields of a column definition, so that `parseColumn` can read it. Other packets in its place, such as the end
+ * of the definitions, do not.
+ * @param extended as for `parseColumn`
+ */
+export function isColumnDefinition(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  extended: boolean,
+): boolean {
+  let at = start;
+  for (let fields = extended ? 7 : 6; fields > 0; fields -= 1) {
+    if (at >= end) return false;
+    const length = bytes[at] as number;
+    if (length < 0xfb) at += 1 + length;
+    else if (length === 0xfc && at + 2 < end) at += 3 + bytes.readUInt16LE(at + 1);
+    else return false;
+  }
+  return at + definitionTailBytes <= end;
 }
 
 /**

@@ -44,6 +44,11 @@ export const discardResults: ResultSink = {
   ok: () => {},
 };
 
+/** A statement that returns no rows was answered by a result set. @throws always: the connection ends then */
+export function refuseRows(): never {
+  throw new ServerFault('PROTOCOL_VIOLATION', 'a statement without rows was answered by rows');
+}
+
 /** A complete result, for decisions after the answer. */
 export type ResultNote = {
   readonly isResultSet: boolean;
@@ -132,7 +137,7 @@ export class QueryCommand implements Command {
   }
 
   get rowCells(): number {
-    return this.#columnCount;
+    return this.#stage === 'row' ? this.#columnCount : 0;
   }
 
   get aheadFrom(): number {
@@ -150,6 +155,8 @@ export class QueryCommand implements Command {
 
   /** @returns true if this packet is the last of the answer */
   handlePacket(bytes: Buffer, start: number, end: number): boolean {
+    if (start === end)
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent an empty packet');
     if (this.#stage === 'row') return this.#rowPacket(bytes, start, end);
     if (bytes[start] === packetMarkers.error) return this.#errorPacket(bytes, start, end);
     switch (this.#stage) {

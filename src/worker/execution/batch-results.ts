@@ -1,6 +1,7 @@
 // Assigns the results of one text of a batch to its statements, and checks what is expected of each.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/packets.ts';
+import { refuseRows } from '../../shared/mysql/query.ts';
 import type { Piece } from './batch-texts.ts';
 import type { BatchFault, RunSink } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
@@ -59,6 +60,7 @@ export class TextResults implements LeaseSink {
     this.#rows = 0;
     if (this.current.role === 'warnings') this.#beginWarnings(columns);
     else if (this.current.role === 'step') this.#events.sink.columns(columns, this.#isCall);
+    else refuseRows();
   }
 
   tooWide(): void {

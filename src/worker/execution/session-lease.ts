@@ -7,7 +7,7 @@ import {
 } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { discardResults, type ResultSink } from '../../shared/mysql/query.ts';
+import { discardResults, type ResultSink, refuseRows } from '../../shared/mysql/query.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { killStatement, killTimeoutMs } from '../servers/pool/control.ts';
 import type { Session } from '../servers/pool/session.ts';
@@ -25,8 +25,13 @@ export type Answered =
 /** Takes the results of a text, and says whether a statement has changed something that outlives the transaction. */
 export type LeaseSink = ResultSink & { readonly hasChangedState: boolean };
 
-/** For COMMIT: it changes nothing in the session, although MySQL's flags call it a change (seen on 9.7). */
-export const ofTransaction: LeaseSink = { ...discardResults, hasChangedState: false };
+/** For BEGIN and COMMIT: they change nothing in the session, although MySQL's flags call it a change (seen on 9.7). */
+export const ofTransaction: LeaseSink = {
+  ...discardResults,
+  columns: refuseRows,
+  tooWide: refuseRows,
+  hasChangedState: false,
+};
 
 /**
  * What became of a transaction that was ended. `no proof`: it was not the one that had been begun, or there was none. `partial`:

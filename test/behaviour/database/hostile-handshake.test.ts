@@ -112,6 +112,35 @@ test('the same behind TLS', async () => {
   }
 });
 
+test('what a login announces or repeats without end is no reason to wait: the connection ends at once', async () => {
+  const refuseWith = (bytes: Buffer): Misbehaviour => ({
+    authenticate: ({ socket }) => !socket.write(bytes),
+  });
+  const again: Misbehaviour = {
+    authenticate: (client, { sequence }) => {
+      const change = '\u00femysql_native_password\0scramblescramblescra\0';
+      client.send([Buffer.from(change, 'latin1')], sequence + 1);
+      return false;
+    },
+  };
+  for (const [misbehaviour, words] of [
+    [greetWith('SSH-2.0-OpenSSH_9.2\r\n'), "another protocol than MySQL's"],
+    [greetWith('HTTP/1.1 400 Bad Request\r\n\r\n'), "another protocol than MySQL's"],
+    [greetWith('220 mail.example ESMTP\r\n'), "another protocol than MySQL's"],
+    [refuseWith(Buffer.from([0, 0, 16, 2, 1])), 'announced a packet of more than 64 KiB'],
+    [again, 'did not end after 16 packets'],
+  ] as const) {
+    server.behave(misbehaviour);
+    const opened = await open();
+    assert.equal(opened?.code, 'PROTOCOL_VIOLATION', words);
+    assert.ok(opened.message.includes(words), opened.message);
+  }
+});
+
+function greetWith(text: string): Misbehaviour {
+  return { greet: ({ socket }) => void socket.write(text) };
+}
+
 /** Bytes that have been changed, cut out or put in. */
 function mutated(bytes: Buffer): fc.Arbitrary<Buffer> {
   const change = fc.tuple(fc.nat(bytes.length), fc.nat(3), fc.uint8Array({ maxLength: 6 }));
