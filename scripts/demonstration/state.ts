@@ -75,8 +75,10 @@ export function writeState(places: Places, state: State): void {
 const ownName = /^(?:db|state\.json|dbhttpd[.-].*)$/;
 
 /** Deletes the demo's files, and its directory if nothing else is in it. Says what it has done. */
-export function removeFiles({ directory }: Places): string {
-  if (!existsSync(directory)) return `there is no ${directory}`;
+export function removeFiles(places: Places): string {
+  const { directory } = places;
+  // Without its state it is another program's directory, whatever the names in it.
+  if (!existsSync(stateFile(places))) return `there is no demo in ${directory}`;
   for (const name of readdirSync(directory)) {
     if (ownName.test(name)) rmSync(join(directory, name), { recursive: true });
   }

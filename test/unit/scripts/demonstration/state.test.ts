@@ -1,0 +1,51 @@
+// The demo's files: which of them `scripts/demo remove` deletes, and that it deletes no others.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import {
+  findPlaces,
+  type Places,
+  readState,
+  removeFiles,
+  writeState,
+} from '../../../../scripts/demonstration/state.ts';
+import { createWorkspace, type Workspace } from '../../../support/workspace.ts';
+
+let workspace: Workspace;
+let places: Places;
+beforeEach(() => {
+  workspace = createWorkspace('demo', () => {});
+  places = findPlaces({ DBHTTPD_DEMO_DIR: join(workspace.path, 'demo') });
+});
+afterEach(() => workspace.remove());
+
+/** Creates the files of a demo that was stopped. */
+function createFiles(): void {
+  writeState(places, readState(places));
+  mkdirSync(join(places.database, 'data'), { recursive: true });
+  for (const path of [places.config, places.log, `${places.pidfile}.lock`]) writeFileSync(path, '');
+}
+
+test('all files of a demo go, and so does its directory', () => {
+  createFiles();
+  assert.equal(removeFiles(places), `removed ${places.directory}`);
+  assert.ok(!existsSync(places.directory));
+  assert.equal(removeFiles(places), `there is no demo in ${places.directory}`);
+});
+
+test("a file that is not the demo's remains, and the answer names it", () => {
+  createFiles();
+  const mine = join(places.directory, 'notes.txt');
+  writeFileSync(mine, '');
+  assert.equal(removeFiles(places), `removed the demo's files; these remain: ${mine}`);
+  assert.deepEqual(readdirSync(places.directory), ['notes.txt']);
+});
+
+test('nothing goes from a directory in which no demo was started', () => {
+  const own = ['db', 'dbhttpd.ini', 'dbhttpd.log'];
+  mkdirSync(join(places.directory, 'db'), { recursive: true });
+  for (const name of own.slice(1)) writeFileSync(join(places.directory, name), '');
+  assert.equal(removeFiles(places), `there is no demo in ${places.directory}`);
+  assert.deepEqual(readdirSync(places.directory).sort(), own);
+});
