@@ -7,6 +7,7 @@ import { after, afterEach, type TestContext, test } from 'node:test';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
+import { replicationHere, startReplication } from '../../support/clusters/replication.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { ownServerOnly } from '../../support/database/mariadb.ts';
@@ -130,6 +131,43 @@ async function hold({ ask }: Situation, count: number) {
   });
   return { gate, replies };
 }
+
+test('another server, a backup and a new log file', async (t) => {
+  if (!replicationHere(t)) return;
+  const set = await startReplication({ replicas: 1 });
+  t.after(set.stop);
+  const [first] = set.servers;
+  assert.ok(first !== undefined);
+  const { name, user, password } = set.target;
+  const situation = await prepare({
+    ...{ database: name, user, password, workers: '1' },
+    ...{ host: first.host, port: String(first.port) },
+  });
+  t.after(situation.daemon.dispose);
+  await startIt(situation);
+  const { stateDir } = situation.daemon;
+  const localise = (text: string) =>
+    set.servers
+      .reduce(
+        (changed, server) =>
+          changed.replaceAll(`${server.name}:3306`, `${server.host}:${server.port}`),
+        situation.localise(text),
+      )
+      .replaceAll('/var/lib/dbhttpd', stateDir);
+  const own = { ...situation, localise };
+  const server = tell('Another server', own);
+  await server.run();
+  await server.run();
+  await server.watch();
+  server.end();
+  const backup = tell('A backup', own);
+  await backup.run();
+  backup.end();
+  const log = tell('The log is too long', own);
+  await log.run();
+  await log.watch();
+  log.end();
+});
 
 let hanging: { readonly situation: Situation; readonly page: ReturnType<typeof tell> };
 after(() => hanging?.situation.daemon.dispose());

@@ -9,7 +9,7 @@ import type { Row } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway, type Target } from '../gateway.ts';
 import { findBlocks } from './page-blocks.ts';
-import { openCommands, type PageCommands } from './page-commands.ts';
+import { localiseGateway, openCommands, type PageCommands } from './page-commands.ts';
 import { openSqlPrograms } from './sql-programs.ts';
 import { startWriters, type Writers, type Written } from './writers.ts';
 
@@ -89,21 +89,19 @@ export function headingsWithCommands(): readonly string[] {
 }
 
 function localiser(servers: readonly PageServer[], gateway: Gateway): (text: string) => string {
+  const localise = localiseGateway(gateway);
   return (text) =>
-    servers
-      .reduce(
-        (changed, { name, host, port, ownPort }) =>
-          changed
-            .replaceAll(`${name}:3306`, `${host}:${port}`)
-            .replaceAll(`${name}\t`, `${host}\t`)
-            .replaceAll(
-              `MASTER_HOST = '${name}'`,
-              `MASTER_HOST = '127.0.0.1', MASTER_PORT = ${ownPort}, MASTER_CONNECT_RETRY = 1`,
-            ),
-        text,
-      )
-      .replaceAll('http://127.0.0.1:9090', gateway.url)
-      .replaceAll('/var/log/dbhttpd-world.log', gateway.place.logfile);
+    servers.reduce(
+      (changed, { name, host, port, ownPort }) =>
+        changed
+          .replaceAll(`${name}:3306`, `${host}:${port}`)
+          .replaceAll(`${name}\t`, `${host}\t`)
+          .replaceAll(
+            `MASTER_HOST = '${name}'`,
+            `MASTER_HOST = '127.0.0.1', MASTER_PORT = ${ownPort}, MASTER_CONNECT_RETRY = 1`,
+          ),
+      localise(text),
+    );
 }
 
 function watchConsole(

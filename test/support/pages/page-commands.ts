@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { eventually } from '../eventually.ts';
+import type { Gateway } from '../gateway.ts';
 import type { Block } from './page-blocks.ts';
 
 const run = promisify(execFile);
@@ -16,6 +17,18 @@ export type PageRoom = {
   /** Shell functions for programs that are not installed here; `dbhttpd` is always one. */
   readonly functions?: string;
 };
+
+/** Puts the address and the files of a gateway in the place of those of the pages. */
+export function localiseGateway(gateway: Gateway): (text: string) => string {
+  const { logfile, pidfile, configPath } = gateway.place;
+  return (text) =>
+    text
+      .replaceAll('127.0.0.1:9090', new URL(gateway.url).host)
+      .replaceAll('/var/log/dbhttpd-world.access.log', `${logfile}.access.log`)
+      .replaceAll('/var/log/dbhttpd-world.log', logfile)
+      .replaceAll('/run/dbhttpd-world.pid', pidfile)
+      .replaceAll('/etc/dbhttpd.ini', configPath);
+}
 
 /** The commands of a section, in their order. */
 export type PageCommands = {
