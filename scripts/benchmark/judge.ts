@@ -21,7 +21,7 @@ export type Verdict = {
 export type Measured = {
   readonly summary: (cell: string, peer: Peer) => Summary | null;
   readonly gauges: readonly GaugeResult[];
-  /** Cores of the machine, which all that takes part shares. */
+  /** Cores of the machine, which all participants share. */
   readonly cores: number;
 };
 

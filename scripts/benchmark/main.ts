@@ -6,7 +6,7 @@ import { help, parseOptions } from './options.ts';
 import { runBenchmark } from './run.ts';
 import { runScale } from './scale/run.ts';
 
-// Far above a full run: an end for one that hangs where no other bound holds.
+// Far above a full run: the end of a run that hangs beyond every other limit.
 const limitMs = 20 * 60_000;
 
 /** Runs until done, a signal, or the limit. */

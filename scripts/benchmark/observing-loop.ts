@@ -53,7 +53,7 @@ const texts = Array.from({ length: 256 }, (_, number) =>
 let requests = 0;
 let logged = 0;
 
-/** A request and its reply, as far as observers look at them. */
+/** The parts of a request and its reply that observers read. */
 function createExchange() {
   const request = {
     method: 'GET',

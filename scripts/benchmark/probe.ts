@@ -44,7 +44,7 @@ function ask(server: Server, request: string, signal: AbortSignal): Promise<Resp
   return fetch(url, { method, headers, body, signal });
 }
 
-/** Asks a server once and looks at the answer; `constant` servers are not expected to know it. Throws on a wrong one. */
+/** Sends one request to a server and checks the answer. `constant` servers need not know the data. Throws on a wrong answer. */
 export async function probe(
   server: Server,
   workload: Workload,

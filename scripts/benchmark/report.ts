@@ -88,7 +88,7 @@ function renderTarget({ target, measured, beside, ceiling, word, disturbed }: Ve
   return `  ${target.title.padEnd(titleWidth)}${figures}  ${verdict.padEnd(13)}  ${second}`.trimEnd();
 }
 
-/** The table of targets: what was measured, from where it is good, the aim, the ceiling, the verdict, and what belongs beside it. */
+/** The table of targets: the measured value, the limit from which it is good, the aim, the ceiling, the verdict, and further figures. */
 export function renderTargets(verdicts: readonly Verdict[]): string {
   const names = ['measured', 'good', 'aim', 'ceiling']
     .map((name) => name.padStart(limitWidth))

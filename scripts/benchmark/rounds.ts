@@ -97,7 +97,7 @@ async function warmUp(arena: Arena, cell: Cell, peer: Peer): Promise<void> {
   }
 }
 
-/** Summarises a peer's samples in a cell. NaN where no sample was without errors. */
+/** Summarises a peer's samples in a cell. NaN if every sample had errors. */
 export function summarise(samples: readonly Sample[]): Summary {
   const good = samples.filter(({ errors }) => errors === 0);
   const middle = (read: (sample: Sample) => number): number => median(good.map(read));

@@ -48,7 +48,7 @@ export async function runBenchmark(options: Options, signal: AbortSignal): Promi
     const progress = showProgress(options.rounds);
     const results = await runRounds(arena, { ...options, progress });
     const rows = summariseAll(results.cells);
-    // Targets compare with the peers: beside an earlier build alone there are none to look at.
+    // Targets compare with the peers. Beside an earlier build there are no peers.
     const judged = options.before === null ? targets : [];
     const verdicts = judged.map((target) => judge(target, lookIn(rows, results)));
     const settings = {

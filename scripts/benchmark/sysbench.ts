@@ -74,7 +74,7 @@ export function parseFetches(output: string, rows: number): Outcome {
   };
 }
 
-// libmariadb takes the socket only where the host is `localhost`.
+// libmariadb takes the socket only if the host is `localhost`.
 function placeOf(client: Client, { host, port, socket }: Database): string[] {
   return client === 'client'
     ? [`--mysql-host=${host}`, `--mysql-port=${port}`]

@@ -3,7 +3,7 @@ import type { GaugeId } from './gauges.ts';
 import type { Constant, Peer } from './peers.ts';
 import type { Summary } from './rounds.ts';
 
-/** The figures of a cell that a target may look at. */
+/** The figures of a cell that a target may use. */
 export type Figure = Exclude<keyof Summary, 'rounds' | 'errors' | 'othersCores'>;
 
 /** The source of a measured number: a gauge, or a peer's figure in a cell, alone or compared with another peer's. */

@@ -1,8 +1,8 @@
 // The work: statements, with what a good answer to each holds.
 
 /**
- * A statement with `{id}` where a number between 1 and `span` goes; for a batch the JSON of its statements, as both `/v1/batch` and
- * the peers take it.
+ * A statement with `{id}` in place of a number from 1 to `span`. For a batch, the JSON of its statements, as both `/v1/batch` and the peers
+ * take it.
  */
 export type Workload = {
   readonly name: string;

@@ -12,7 +12,7 @@ import { runPartitions } from './partitions.ts';
 import { runRestarts } from './restarts.ts';
 import { runSlow } from './slow.ts';
 
-// An end for a run that hangs where no other bound holds.
+// The end of a run that hangs beyond every other limit.
 const spareMs = 5 * 60_000;
 /** The file that runs when the time is over, and its end. */
 const exploreSpareMs = 15 * 60_000;

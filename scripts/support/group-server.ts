@@ -10,8 +10,8 @@ const advice =
   'let DBHTTPD_TEST_SERVER_ROOT name a folder with the files of mysql-server-core 9.7 and of all that it needs, or let apt-get reach an archive of Debian’s that has it';
 
 /**
- * Makes sure that it is here, and opens it. Takes a minute the first time. Throws, and says how to get it, where it cannot be had.
- * @param given a folder that it was unpacked into; else it is one of the cache's
+ * Makes sure that it is here, and opens it. Takes a minute the first time. If it cannot be had, throws with the way to get it.
+ * @param given a folder that it was unpacked into; by default one of the cache
  */
 export async function installGroupServer(
   { given, cache }: { readonly given: string | undefined; readonly cache: string },

@@ -34,7 +34,7 @@ export type Ask = {
   readonly db: (request: object, options?: Options) => Promise<Reply>;
   /** POST /db with the request as a JSON body. */
   readonly dbPost: (request: object, options?: Options) => Promise<Reply>;
-  /** POST of a JSON body; a string is sent as it is. */
+  /** Sends a POST with a JSON body. A string is sent unchanged. */
   readonly post: (path: string, body: object | string, options?: Options) => Promise<Reply>;
 };
 

@@ -19,7 +19,7 @@ class BlackBox {
   readonly #sources: Source[] = [];
   readonly #requests: string[] = [];
 
-  /** Keeps the source until as many newer ones are there; a source that has ended should be able to show its end. */
+  /** Keeps the source until this many newer ones exist. A source that has ended should be able to show its end. */
   add(source: Source): void {
     this.#sources.push(source);
     if (this.#sources.length > maxSources) this.#sources.shift();

@@ -21,7 +21,7 @@ export class ByteSource {
   constructor(socket: Socket, timeoutMs: number, tellsResets = true) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
-    // Asked for now: a connection that was reset has no peer any more. A unix socket has no RST.
+    // Read now, because a connection that was reset has no peer any more. A unix socket has no RST.
     const mayBeReset = tellsResets && socket.remotePort !== undefined;
     this.#ended = new Promise((resolve) => {
       const finish = (end: End) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Reply } from './ask.ts';
 
-/** The keys of a /db document that tests look at. */
+/** The keys of a /db document that tests read. */
 export type Document = {
   readonly RESULT?: Result | readonly Result[];
   readonly MYSQL_ERRNO?: number;

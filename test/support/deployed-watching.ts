@@ -6,7 +6,7 @@ export const settingsPath = 'deploy/prometheus/prometheus.yml';
 export const dashboardPath = 'deploy/grafana/dbhttpd.json';
 export const runbookPath = 'docs/operate/runbook.md';
 
-/** One alert, as far as tests look at it. */
+/** The parts of an alert that tests read. */
 export type Alert = {
   readonly name: string;
   readonly expression: string;
@@ -26,7 +26,7 @@ export function readAlerts(): readonly Alert[] {
   }));
 }
 
-/** A panel, as far as tests look at it. */
+/** The parts of a panel that tests read. */
 export type Panel = {
   readonly id: number;
   readonly type: string;

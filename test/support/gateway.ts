@@ -58,7 +58,7 @@ export async function startGateway(wish: {
     Record<string, { readonly database: Target; readonly settings?: Settings }>
   >;
   readonly env?: Readonly<Record<string, string>>;
-  /** The command's entry file; this checkout's own where it is not given. */
+  /** The command's entry file; this checkout's own by default. */
   readonly command?: string;
 }): Promise<Gateway> {
   const section = wish.section ?? 'world';

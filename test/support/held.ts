@@ -7,7 +7,7 @@ export type HeldByClient = {
   readonly token: string;
   /** POST /v1/query in it. */
   readonly query: (sql: string, more?: object) => Promise<Reply>;
-  /** The rows of a query in it; fails where there are none. */
+  /** The rows of a query in it. Fails if there are none. */
   readonly rows: (sql: string) => Promise<readonly (readonly unknown[])[]>;
   readonly commit: () => Promise<Reply>;
   readonly rollback: () => Promise<Reply>;
@@ -32,7 +32,7 @@ export async function beginHeld(
   return holdBy(ask, begun.json<{ transaction: string }>().transaction, options);
 }
 
-/** The same of a token that is there already. */
+/** The same for an existing token. */
 export function holdBy(ask: Pick<Ask, 'post'>, token: string, options: Options = {}): HeldByClient {
   const query = (sql: string, more: object = {}) =>
     ask.post('/v1/query', { sql, transaction: token, ...more }, options);

@@ -14,7 +14,7 @@ export type RawReply = {
   readonly interim: number;
   readonly body: Buffer;
   readonly framing: 'length' | 'chunked' | 'close' | 'none';
-  /** Sizes of the chunks, where there were any. */
+  /** Sizes of the chunks, if there were any. */
   readonly chunks: readonly number[];
 };
 

@@ -59,7 +59,7 @@ export type Load = {
   readonly stop: () => Promise<Seen>;
 };
 
-/** Asks for one statement after the other, `clients` at a time; `check` throws on a wrong reply. */
+/** Sends one statement after the other, `clients` at a time. `check` throws on a wrong reply. */
 export function startLoad(
   gateway: Ask,
   sql: (n: number) => string,

@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import type { Database } from './database/mariadb.ts';
 import { type Gateway, openGateway, type Place, startGateway } from './gateway.ts';
 
-/** Folders of test/behaviour and where the gateway of each is, as JSON. */
+/** Folders of test/behaviour with the places of their gateways, as JSON. */
 const variable = 'DBHTTPD_TEST_GATEWAYS';
 const settings = { workers: 2, pool: 4 };
 

@@ -1,4 +1,4 @@
-// A disk of 64 KiB for one test, where it may be mounted.
+// A disk of 64 KiB for one test, if this machine may mount one.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

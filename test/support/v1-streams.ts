@@ -50,7 +50,7 @@ export type Wish = {
   readonly to: { readonly port: number };
 };
 
-/** Asks, and resolves with the reply when its head is there. */
+/** Sends the request, and resolves to the reply when its head has arrived. */
 export function open(wish: Wish) {
   const {
     sql,

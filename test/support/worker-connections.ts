@@ -11,7 +11,7 @@ export type WorkerConnection = RawConnection & {
 
 const maxOpened = 200;
 
-/** A request as bytes. @param body of JSON; none where it is missing */
+/** A request as bytes. @param body as JSON; none by default */
 export function formatRequest(
   method: string,
   path: string,

@@ -14,7 +14,7 @@ type Measured = {
   readonly points: readonly { readonly x: number; readonly samples: PointSample[] }[];
 };
 
-/** A point's medians; NaN where no sample was without errors. */
+/** A point's medians; NaN if every sample had errors. */
 type PointResult = {
   readonly x: number;
   readonly cpuUs: number;

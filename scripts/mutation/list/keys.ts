@@ -12,7 +12,7 @@ export const keyMutations: readonly Mutation[] = [
   },
   {
     name: 'loss-reported-not-executed',
-    promise: 'after a loss, an attempt that does not find the key does not settle earlier attempts',
+    promise: 'after a loss, an attempt without the key does not settle the attempts before it',
     file: 'src/worker/execution/keyed-run.ts',
     before: 'if (this.#hasLost && !hasKey) return',
     after: 'if (this.#hasLost && hasKey) return',

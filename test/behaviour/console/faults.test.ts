@@ -67,7 +67,7 @@ async function withConsole(gateway: Gateway, look: (page: Page) => Promise<void>
   }
 }
 
-/** The line of "To look at" that says this. */
+/** The line of "To look at" with this text. */
 async function toLookAt(page: Page, what: RegExp): Promise<{ text: string; part: string }> {
   const line = page.getByRole('list', { name: 'To look at' }).getByRole('link', { name: what });
   try {

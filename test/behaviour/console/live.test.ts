@@ -156,7 +156,7 @@ test('is opened by a link of another site, which can do nothing else with it', a
   );
   const page = await browser.newPage();
   try {
-    // Another site than 127.0.0.1, and one that browsers trust as much: all that they report of it is there.
+    // Another site than 127.0.0.1, which browsers trust as much, so that they report everything about it.
     const elsewhere = 'http://localhost:9999/';
     await page.route(elsewhere, (route) =>
       route.fulfill({

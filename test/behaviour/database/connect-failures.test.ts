@@ -32,7 +32,7 @@ const served = {
   key: join(workspace.path, 'served.key'),
 };
 const right = authority.issue('right');
-/** A look at /readyz has the gateway try to connect, and a handshake with TLS costs more than a look. */
+/** A request to /readyz makes the gateway try to connect, and a handshake with TLS costs more than the request. */
 const look = { everyMs: 100 };
 const account = { user: 'app', password: 'pw1secret' };
 

@@ -1,4 +1,4 @@
-// A connection that the server or the network closed while it lay idle costs no request anything; a database that is away is not stormed.
+// An idle connection that the server or the network has closed costs no request anything; a database that is away gets few attempts.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -55,7 +55,7 @@ async function endSessions(): Promise<void> {
   });
 }
 
-/** Values that end a literal early where a backslash is no escape, or where a byte before it swallows it. */
+/** Values that end a literal early if a backslash is not an escape, or if a byte before it swallows it. */
 const attacks = [
   "\\' or 1=1 -- ",
   "' or '1'='1",

@@ -213,7 +213,7 @@ test('rows of any number and size come whole, whichever worker answers', async (
     `insert into filled with recursive s(n) as (select 1 union all select n + 1 from s where n < 500)
       select n, repeat(char(65 + n % 26), n * 37) from s`,
   );
-  // No more than half of a pool, whichever worker has them: this process reads none of them while it looks at another one.
+  // At most half of a pool, on whichever worker: this process reads none of them while it reads another one.
   const sizes = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const { rows } = await driver.execute('select n, t from filled order by n', null, {

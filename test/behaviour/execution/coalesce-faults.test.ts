@@ -67,7 +67,7 @@ async function runLeader(): Promise<void> {
   rule.remove();
 }
 
-/** All wait for the only session. The worker finds them in one turn: a deadline that is short begins when all are there. */
+/** All wait for the only session. The worker finds them in one turn of its loop, so a short deadline begins when all are there. */
 async function queueAtOnce(requests: readonly object[]): Promise<readonly Promise<Reply>[]> {
   await occupy(gateway, proxy);
   return askAtOnce(gateway, requests);

@@ -1,4 +1,4 @@
-// A statement's outcome is reported as it is, and no statement is ever sent twice.
+// The reported outcome of a statement is true, and no statement is ever sent twice.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Fault } from '../../support/database/fault-proxy.ts';

@@ -90,7 +90,7 @@ for (const [what, how] of [
           await enterPipeline(gateway, `select seen from ${seeing} where id = 1`);
           await replace(view(what, n), `${what}(id) as v`);
           await replace(seeing, 'sees() as seen');
-          // A pipeline that lies idle is given back.
+          // An idle pipeline gives its session back.
           await enterPipeline(gateway, innocent);
         },
       );

@@ -42,7 +42,7 @@ async function askWhileLocked(gateway: Gateway, table: string, request: object):
   const SQL = `select id from ${table} where id = 1`;
   await enterPipeline(gateway, SQL);
   await enterPipeline(gateway, innocent);
-  // Others keep the pipeline in use: one that lies idle is given back.
+  // Others keep the pipeline in use, because an idle one gives its session back.
   const load = startLoad(
     gateway,
     () => innocent,

@@ -52,7 +52,7 @@ const givenUp = () => readMetric(gateway, 'dbhttpd_readers_given_up_total');
 
 type Reader = { readonly socket: Socket; readonly bytes: () => number; hasEnded: () => boolean };
 
-/** Asks for much, and takes nothing of the answer. */
+/** Requests a large reply, and reads nothing of it. */
 async function stall(): Promise<Reader> {
   const socket = connect({ port: gateway.port, host: '127.0.0.1' });
   let bytes = 0;

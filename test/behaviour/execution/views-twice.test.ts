@@ -96,7 +96,7 @@ test('another client makes a table a view that writes: refused in the pipeline, 
   await enterPipeline(gateway, `${read} 1`);
   await database.query(`rename table swapped to swapped_rows;
     create view swapped as select log_read(id) as id from swapped_rows`);
-  // A pipeline that lies idle is given back.
+  // An idle pipeline gives its session back.
   await enterPipeline(gateway, 'select v from item where id = 7');
   // Any read that is slow for once is run again: only those from here on count.
   const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');

@@ -23,7 +23,7 @@ type Agreed = { readonly version: string; readonly suite: string; readonly subje
 /** The agreement of client and server; null: none. */
 function shake(port: number, offered: ConnectionOptions): Promise<Agreed | null> {
   return new Promise((resolve) => {
-    // Level 0: the client accepts what this machine's OpenSSL would refuse by itself.
+    // Level 0: the client accepts what this machine's OpenSSL would refuse by default.
     const ciphers = `${offered.ciphers ?? 'DEFAULT'}:@SECLEVEL=0`;
     const options = { host: '127.0.0.1', port, rejectUnauthorized: false, ...offered, ciphers };
     const socket = connect(options, () => {

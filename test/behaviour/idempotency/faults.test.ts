@@ -362,7 +362,7 @@ test('a table that is missing or of another shape is reported before anything ru
     `drop table request_keys; ${creation.replace('PRIMARY KEY (id)', 'KEY (id)')}`,
     'drop table request_keys; create view request_keys as select 1 as id',
   ];
-  // A start does not look at it.
+  // A start does not check it.
   await database.query('drop table request_keys');
   const own = await startGateway({
     database,

@@ -171,7 +171,7 @@ test('SIGHUP takes no certificate that is not valid now, and says why; with othe
   assert.match(daemon.readLog(), /warn .*expires soon key=https_cert problem="expires on 20/);
 });
 
-/** The statuses of a question with this token, by each of two workers: 404 where the token is taken, else 401. */
+/** The statuses of a request with this token, by each of two workers: 404 if the token is accepted, else 401. */
 async function askBoth(both: readonly WorkerConnection[], token: string, path = '/nothing') {
   return [...new Set(await Promise.all(both.map((one) => askOne(one, token, path))))];
 }

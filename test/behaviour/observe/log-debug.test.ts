@@ -45,7 +45,7 @@ async function live(gateway: Gateway, database: Database, find: Find): Promise<v
 
 async function killSlow(gateway: Ask, find: Find): Promise<void> {
   const headers = { 'X-Request-ID': 'slow' };
-  // A session is there already: the deadline passes while the statement runs, and not while it waits.
+  // A session is open already, so the deadline passes while the statement runs, and not while it waits.
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
   const SQL = `select sleep(30), '${secret}'`;
   assert.equal((await gateway.dbPost({ SQL, TIMEOUT: 500 }, { headers })).status, 504);

@@ -39,7 +39,7 @@ function queueMsOf(headers: Readonly<Record<string, unknown>>): number {
   return Number(/queue;dur=([\d.]+)/.exec(String(headers['server-timing']))?.[1]);
 }
 
-// Stands first: what comes later counts.
+// The first test, because later requests count.
 test('each phase has buckets from 0.5 ms to 60 s, which are 0 before the first request', async () => {
   const metrics = await scrape();
   for (const phase of ['waiting', 'connecting', 'first_row']) {

@@ -74,7 +74,7 @@ const accessLine = (id: string) =>
       .find((line) => line.request_id === id),
   );
 
-// Stands first: what comes later counts.
+// The first test, because later requests count.
 test('every series that an alert needs is 0 before its first event', async () => {
   const samples = parseExposition((await gateway.get('/metrics')).text);
   const own = 'section="world",slot="0"';

@@ -289,7 +289,7 @@ test('MySQL reads the whole of it, in each statement of a request', async (t) =>
   }
 });
 
-/** Null: it is there. */
+/** Null: it is installed. */
 async function installComponent(isThere: boolean): Promise<string | null> {
   if (isThere) return null;
   try {

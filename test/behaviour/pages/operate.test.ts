@@ -45,7 +45,7 @@ afterEach(async () => {
   for (const gate of gates.splice(0)) await gate.open();
 });
 
-/** Sections of the page that go on from where the one before has left their gateway. */
+/** Sections of the page that continue with the gateway of the section before. */
 function tellInTurn(
   what: string,
   begin: () => Promise<Situation>,

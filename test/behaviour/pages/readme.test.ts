@@ -1,4 +1,4 @@
-// README.md: every command and every program is run as it stands, and prints what stands below it.
+// README.md: every command and every program runs as it stands, and prints what the page shows below it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -95,7 +95,7 @@ test('the package, once it is installed, checks, starts and stops a gateway', as
   await eventually('it has stopped', () => / stopped /.test(readLog()));
 });
 
-/** Runs the one program of a section, which must print what stands below it. */
+/** Runs the one program of a section, which must print what the page shows below it. */
 async function runProgram(heading: string, here: string): Promise<void> {
   const own = blocks.filter((block) => block.heading === heading);
   const at = own.findIndex(({ language }) => language === 'js');

@@ -1,4 +1,5 @@
-// docs/start/tutorial.md: every command and program is run as it stands, from the demo's start to its removal, and prints what the page shows.
+// docs/start/tutorial.md: every command and program runs as it stands, from the demo's start to its removal, and prints what the page
+// shows.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import {

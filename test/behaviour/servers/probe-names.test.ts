@@ -1,4 +1,4 @@
-// A probe whose connection is to be renewed while DNS is silent goes on with the open one: the server is not gone.
+// If DNS is silent when a probe's connection must be renewed, the probe continues with the open one: the server is not gone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectFailure } from '../../../src/shared/mysql/connect-failure.ts';

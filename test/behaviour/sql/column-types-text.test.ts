@@ -1,4 +1,4 @@
-// The promise of text and bytes: every character, every character set, every size comes out as it is held.
+// The promise of text and bytes: every character, every character set and every size comes out unchanged.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test, { after, before } from 'node:test';

@@ -1,4 +1,4 @@
-// The promise to those who put a parameter where no value can be: the reply says which one, and where the name goes.
+// The promise about a parameter in a place where no value can be: the reply names the parameter, and where the name goes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../src/client/client.ts';

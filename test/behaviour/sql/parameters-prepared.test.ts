@@ -229,7 +229,7 @@ type Session = {
   readonly connection: Connection;
   /** Characters that its charset has. */
   readonly own: readonly string[];
-  /** The shortest text to try: an empty one arrives as it is, also where a prepared statement's becomes NULL. */
+  /** The shortest text to try: an empty one arrives unchanged, even if a prepared statement's becomes NULL. */
   readonly least: number;
   readonly name: string;
 };

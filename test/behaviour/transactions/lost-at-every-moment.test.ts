@@ -138,7 +138,7 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** One cell, by one door, as it is played. */
+/** One cell, by one door, as the test plays it. */
 type Played = {
   readonly name: string;
   readonly who: number;

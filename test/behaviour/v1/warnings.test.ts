@@ -1,4 +1,5 @@
-// The server's warnings beside results, for requests that ask for them: by statement, in batches, transactions, streams and stored replies.
+// The server's warnings beside results, for requests with `show_warnings`: by statement, in batches, transactions, streams and stored
+// replies.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

@@ -5,7 +5,7 @@ import { type LinkedServer, startLinkedServer } from './linked-server.ts';
 
 /** A member's report about itself and the others. */
 export type MemberStatus = {
-  /** ONLINE, RECOVERING, OFFLINE, ERROR, UNREACHABLE; OFFLINE too where it has not been started. */
+  /** ONLINE, RECOVERING, OFFLINE, ERROR, UNREACHABLE; OFFLINE also if it has not been started. */
   readonly state: string;
   readonly isWritable: boolean;
   /** The members that it knows of. */
@@ -80,7 +80,7 @@ export async function startGroupMember(
     join: (isKnown = true) => run(start(isKnown ? password : 'another')),
     // Settings that it made when it was given up remain.
     leave: () => run('stop group_replication; set global offline_mode = OFF'),
-    // It refuses to start again while the list is there.
+    // It refuses to start again while the list is set.
     force: () => run(`${set(`force_members = '${own}'`)}; ${set("force_members = ''")}`),
     promote: async () => {
       await run(`select group_replication_set_as_primary(@@server_uuid, ${maxRunningSeconds})`);

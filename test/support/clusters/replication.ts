@@ -203,7 +203,7 @@ async function applyRelayLog(server: ReplicationServer): Promise<void> {
   await waitForPosition(server, String(status?.Gtid_IO_Pos ?? ''));
 }
 
-/** Resolves once a replica that runs shows all of a position. Rejects where it has another history, or after 30 s. */
+/** Resolves when a running replica shows all of a position. Rejects if it has another history, or after 30 s. */
 export async function waitForPosition(server: ReplicationServer, position: string): Promise<void> {
   const [row] = await server.query(
     'select master_gtid_wait(?, ?) as missed, @@global.gtid_binlog_state as state',

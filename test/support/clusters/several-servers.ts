@@ -1,4 +1,4 @@
-// A gateway before a replicated set, as its operator and its clients see it: roles, reasons, where a statement ran.
+// A gateway with a replicated set, as its operator and its clients see it: roles, reasons, and the server that ran a statement.
 import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';

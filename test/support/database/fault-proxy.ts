@@ -32,8 +32,8 @@ export type FaultProxy = {
   /** Passes on all statements that a `hold`, and all replies that a `stall` holds back. */
   readonly release: () => void;
   /**
-   * Lets nothing pass in this direction, by default in neither. New connections are accepted and meet silence, also where one
-   * direction is open: they would need both.
+   * Lets nothing pass in this direction, by default in both. New connections are accepted and meet silence even if one direction is open,
+   * because they would need both.
    */
   readonly partition: (direction?: Direction) => void;
   /** Lets new connections pass again; those that were cut off stay cut off. */

@@ -2,7 +2,7 @@
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import type { Database } from './mariadb.ts';
 
-/** The proxy, and the database as it is reached through it. The caller must stop it. */
+/** The proxy, and the database behind it. The caller must stop it. */
 export type ProxiedDatabase = FaultProxy & {
   readonly target: Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
 };

@@ -79,7 +79,7 @@ export function createAsker(): Asker {
   };
 }
 
-/** Asks for the counters. */
+/** Reads the counters. */
 export function read(
   asker: Asker,
   url: string,

@@ -65,7 +65,7 @@ export function makeFailoverHistory(plan: FailoverPlan): Promise<FailoverHistory
   });
 }
 
-/** Makes the history before a set that was prepared, and leaves the former primary where it is. */
+/** Makes the history with a prepared set, and leaves the former primary as it is. */
 export function makeFailoverHistoryBefore(
   set: ReplicatedSet,
   plan: FailoverPlan,

@@ -21,11 +21,13 @@ export type Failover = {
   readonly struckMs: number;
   /** When a server could be written to again. */
   readonly promotedMs: number;
-  /** When the last change of the writer was over, where there are several: failures until then are excused. `promotedMs` unless given. */
+  /** The end of the writer's last change, if there are several: failures until then are excused. `promotedMs` by default. */
   readonly settledMs?: number;
   /** When the former primary could be written to again; null: it was not brought back. */
   readonly returnedMs: number | null;
-  /** Within this time of the promotion a write succeeds, and failures are excused: the promised 2 s unless given, more where the machine is busy. */
+  /**
+   * Within this time after the promotion a write succeeds, and failures are excused: the promised 2 s by default, more on a busy machine.
+   */
   readonly serviceMs?: number;
   /** Nothing may be lost with the former primary: it had stopped taking writes, or waited for a replica with each. */
   readonly isLossless: boolean;

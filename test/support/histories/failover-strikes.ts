@@ -11,7 +11,7 @@ export type Strike = (typeof strikes)[number];
 export type Struck = {
   readonly struckMs: number;
   readonly promotedMs: number;
-  /** The earlier primary; null where it is the one in use again. */
+  /** The earlier primary; null if it is in use again. */
   readonly former: ReplicationServer | null;
 };
 

@@ -92,7 +92,7 @@ export async function askAgain(
   return [...writes.filter((write) => !last.has(write)), ...asked];
 }
 
-/** The rows that are there, by id. */
+/** The rows of the server, by id. */
 export function countRows(server: Asked): Promise<ReadonlyMap<number, number>> {
   return fetchCounts(server, 'select id, count(*) as n from written group by id');
 }

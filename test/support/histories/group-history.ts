@@ -272,7 +272,7 @@ async function leaveOut(
 /** Over several looks of the gateway's. */
 const readingMs = 3_000;
 
-/** Reads that this member has answered, for as long as it is left out. */
+/** Finds reads that this member answers although it must be left out. */
 async function findReads(gateway: Gateway, { name, serverId }: GroupMember): Promise<Breach[]> {
   const endMs = performance.now() + readingMs;
   const breaches: Breach[] = [];

@@ -28,7 +28,7 @@ const log: Log = { debug: null, info: ignore, warn: ignore, error: ignore, reope
 /** A worker that does not reach every server. */
 type HalfWorker = {
   readonly topology: Topology;
-  /** From now on the gateway does not reach these. */
+  /** From now on the worker does not reach these. */
   readonly lose: (...servers: readonly ReplicationServer[]) => void;
 };
 

@@ -70,7 +70,7 @@ class Play {
     await this.start(memory);
   }
 
-  /** Keeps the memory as it is now by another name. */
+  /** Keeps a copy of the memory under another name. */
   keepMemory(name: string): void {
     mkdirSync(this.#pathOf(name), { mode: 0o700 });
     copyFileSync(
@@ -116,7 +116,7 @@ class Play {
     );
   }
 
-  /** Writes through the gateway, and notes where it went. */
+  /** Writes through the gateway, and records the server that got the write. */
   async expect(what: string, expected: string): Promise<void> {
     await this.settle();
     this.#last += 1;

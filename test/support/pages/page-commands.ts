@@ -85,7 +85,7 @@ export function openCommands(
 
 const joinLines = (text: string) => `${text.replace(/\n */g, '')}\n`;
 
-/** `…` matches anything on its line, and a line of its own matches any lines. */
+/** `…` matches anything on its line. A line with `…` alone matches any lines. */
 function asPattern(text: string): RegExp {
   const parts = text
     .split(/^(…\n)|(…)/m)

@@ -1,4 +1,4 @@
-// Stands in for the programs mariadb and mysql in the commands of a page: the same options, the same output as in batch mode.
+// Replaces the programs mariadb and mysql in the commands of a page: the same options, the same output as in batch mode.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Row } from '../database/mariadb.ts';

@@ -104,7 +104,7 @@ function targetsOf(text: string): readonly string[] {
   return [...found].map(([, link, attribute]) => link ?? attribute ?? '');
 }
 
-/** Whether a file is there and, if an anchor is named, has a heading with this anchor. */
+/** Tells whether a file exists and, if an anchor is named, has a heading with this anchor. */
 function isThere(path: string, anchor?: string): boolean {
   return existsSync(path) && (anchor === undefined || anchorsOf(read(path)).has(anchor));
 }

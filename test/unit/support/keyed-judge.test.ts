@@ -51,7 +51,7 @@ const rolledBack = reply(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'rolled_back'
 const unknown = reply(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' });
 const cut: Reported = { kind: 'cut', detail: 'ECONNRESET', fromMs: 10, toMs: 20 };
 
-/** Batches that are there, and what was counted of them. */
+/** Existing batches, and their counts. */
 function there(numbers: readonly number[], more: Partial<Found> = {}): Found {
   const once = new Map(numbers.map((number) => [number, 1]));
   const kept = numbers.map((number) => text(number));

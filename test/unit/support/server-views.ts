@@ -1,4 +1,4 @@
-// Looks at servers, made up for tests of what follows from them.
+// Invented views of servers, for tests of their consequences.
 import { readMariadbPosition } from '../../../src/shared/servers/position.ts';
 import type { GroupMember, ServerView } from '../../../src/shared/servers/server-view.ts';
 
@@ -13,7 +13,7 @@ export type ViewWish = Partial<Omit<ServerView, 'number' | 'position'>> & {
   readonly isConnected?: boolean;
 };
 
-/** A look at the server of this number. */
+/** A view of the server with this number. */
 export function createView(number: string, wish: ViewWish = {}): ServerView {
   const { state = '', follows, isConnected = false, ...given } = wish;
   const sources = (follows ?? []).map((one) => ({

@@ -153,7 +153,7 @@ function openLink({ arena }: Way, extended: boolean) {
   return { connection, receive };
 }
 
-/** The same, where it has had this answer already; a new one when the answer is none, or more than one. */
+/** The same link, if it has had this answer already; a new one if the answer is not exactly one. */
 function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType<typeof openLink> {
   const link = openLink(way, extended);
   let answers = 0;

@@ -7,8 +7,8 @@ import { driverSettings, driverUrl } from '../../../support/driver.ts';
 import { type HeldByClient, holdBy, summarise } from '../../../support/held.ts';
 
 /**
- * The reply to a request: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` where
- * the connection ended without a reply; else status, code and outcome of a refusal.
+ * The reply to a request: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` if the
+ * connection ended without a reply; else status, code and outcome of a refusal.
  */
 export type Reported = string;
 

@@ -1,4 +1,4 @@
-// The list of scripts/mutate: every mutation of it still fits the sources, and names tests that are there.
+// The list of scripts/mutate: every mutation still fits the sources, and names tests that exist.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -46,7 +46,7 @@ function write(
   const transport = collect();
   const out = createWriter(transport);
   const packet = rowPacket(cells);
-  // The row lies inside of a larger chunk.
+  // The row is inside of a larger chunk.
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);
   writeRow(out, planRow(columns, dbCells(asStrings)), chunk, 6, 6 + packet.length);
   out.end();

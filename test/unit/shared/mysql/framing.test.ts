@@ -42,7 +42,7 @@ function pieces(bytes: Buffer, ...cuts: readonly number[]): Buffer[] {
   return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
 }
 
-/** Every place to cut at, but one in fifty within a long run of one byte, where one place is as good as the next. */
+/** Every place for a cut. Within a long run of one byte only one in fifty, because the places are equivalent. */
 function places(bytes: Buffer): number[] {
   const isDull = (at: number) =>
     at % 50 !== 0 && bytes.subarray(at - 8, at + 8).every((byte) => byte === bytes[at]);

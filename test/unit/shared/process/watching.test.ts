@@ -133,7 +133,7 @@ test('the panels of the dashboard do not overlap, and use the chosen source', ()
   }
 });
 
-/** Says what is missing where it is. */
+/** Prints what is missing. */
 function needsPrometheus(t: TestContext): boolean {
   if (!hasPrometheus()) t.skip('prometheus is not here: scripts/test unpacks it');
   return hasPrometheus();

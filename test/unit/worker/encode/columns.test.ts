@@ -1,4 +1,4 @@
-// The promise of column descriptions where no server is needed: marks and lengths that no table has.
+// The promise of column descriptions without a server: marks and lengths that no table has.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseColumn } from '../../../../src/shared/mysql/packets.ts';

@@ -1,5 +1,5 @@
-// The ends of COMMIT and ROLLBACK of an open transaction, and what is recorded of a COMMIT, by each answer of the server.
-// The answers cannot be had from outside one by one: the session's lease is made up.
+// The ends of COMMIT and ROLLBACK of an open transaction, and what is recorded about a COMMIT, by each answer of the server. A test cannot
+// get each answer from a real server, so the session's lease is a fake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type {
