@@ -5,7 +5,7 @@ import { ping, quit } from '../../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { Backlog } from './drain-rate.ts';
-import { Admission, LateCheck, Queue, type Waiter, type WaitLimit } from './queue.ts';
+import { Admission, LateCheck, Queue, type Refusal, type Waiter, type WaitLimit } from './queue.ts';
 import { describeLoss, type Reachability } from './reachability.ts';
 import { needsPings, pingEveryMs, type Session } from './session.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
@@ -121,7 +121,7 @@ export class Pool implements SessionEvents {
     this.queue.refuseLate((limit, place) => {
       if (place >= connecting) return this.isLate(limit, now);
       return now - limit.since >= this.#settings.maxWaitMs;
-    });
+    }, this.#whyLate);
   }
 
   /** Whether a request that comes now would wait for too long, or has already done so elsewhere. */
@@ -149,7 +149,7 @@ export class Pool implements SessionEvents {
     } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
       waiter.refused(this.#source.failureKind);
     } else if (this.#isHopeless(waiter)) {
-      waiter.refused('waited too long');
+      waiter.refused(this.#whyLate);
     } else {
       if (this.queue.length === 0) this.#backlog.begins(performance.now());
       this.queue.add(waiter);
@@ -260,6 +260,12 @@ export class Pool implements SessionEvents {
     const { connecting, mayConnect } = this.#source;
     if (mayConnect && this.open + connecting < this.#settings.size) this.#source.connect();
     this.#openWhereNeeded();
+  }
+
+  /** Why a request that has waited gets no session. If the last attempt to connect failed, the next one, which goes on, is no queue. */
+  get #whyLate(): Refusal {
+    const { failure } = this.#source;
+    return failure !== null && this.open === 0 ? failure.kind : 'waited too long';
   }
 
   /** Whether no session is open, and the last attempt failed: waiting would not help. */

@@ -108,8 +108,9 @@ export class Queue {
   /**
    * Refuses requests that have waited for too long. An identical read that follows one of them takes its place.
    * @param isLate called with each request and its place, from 0, except those that are recovering
+   * @param reason why no session came in time
    */
-  refuseLate(isLate: (limit: WaitLimit, place: number) => boolean): void {
+  refuseLate(isLate: (limit: WaitLimit, place: number) => boolean, reason: Refusal): void {
     let place = 0;
     while (place < this.#waiters.length) {
       const waiter = this.#waiters[place] as Waiter;
@@ -124,7 +125,7 @@ export class Queue {
         this.#waiters.splice(place, 1);
         this.#leave(waiter);
       }
-      waiter.refused('waited too long');
+      waiter.refused(reason);
     }
   }
 

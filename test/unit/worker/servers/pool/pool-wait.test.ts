@@ -64,6 +64,25 @@ test('a request for which a connection is being opened waits for max_wait, those
   void pool.close();
 });
 
+test('a request that waits for an attempt after a failed one is refused with the reason of that failure', async () => {
+  let attempts = 0;
+  const { pool, reported, ask, since } = create((signal) => {
+    attempts += 1;
+    if (attempts > 1) return openNever(signal);
+    const fields = { code: 'EAI_AGAIN', syscall: 'getaddrinfo' };
+    return Promise.reject(Object.assign(new Error('getaddrinfo EAI_AGAIN db'), fields));
+  });
+  ask('first', 10_000);
+  await turn();
+  assert.deepEqual(reported, ['first: name unresolved']);
+  void pool.revive();
+  ask('second', 10_000);
+  ask('third', 10_000);
+  pool.refuseLate(since + maxWaitMs);
+  assert.deepEqual(reported.slice(1), ['second: name unresolved', 'third: name unresolved']);
+  await pool.close();
+});
+
 test('a request that has waited elsewhere for as long as it may gets an idle session, or is rejected at once', async () => {
   const { pool, reported, ask } = create(async () =>
     createScriptedSession(createScriptedConnection()),

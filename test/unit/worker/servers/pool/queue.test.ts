@@ -65,7 +65,7 @@ test('a request that has waited for too long is refused; an identical read takes
   const recovering = create('recovering', 0, { isRecovering: true });
   const patient = create('patient', 9);
   for (const waiter of [leader, late, own, recovering, patient]) queue.add(waiter);
-  queue.refuseLate(({ since }) => since < 5);
+  queue.refuseLate(({ since }) => since < 5, 'waited too long');
   assert.deepEqual(refused, ['leader: waited too long', 'late: waited too long']);
   const order = Array.from({ length: 4 }, () => queue.shift());
   assert.deepEqual(order, [recovering, follower, own, patient]);
