@@ -51,4 +51,12 @@ export const guardMutations: readonly Mutation[] = [
     after: "if (key !== null && mac !== '' && !isSigned(",
     tests: ['test/unit/worker/servers/consistency/token.test.ts'],
   },
+  {
+    name: 'other-scheme-as-own',
+    promise: 'a page of https:// is of another origin than a gateway without TLS',
+    file: 'src/worker/request/guard.ts',
+    before: 'return protocol === scheme && host ===',
+    after: 'return protocol !== null && host ===',
+    tests: ['test/unit/worker/request/guard.test.ts'],
+  },
 ];

@@ -50,4 +50,12 @@ export const httpMutations: readonly Mutation[] = [
     after: 'if (bytes[target] === space) return notOneSpace;',
     tests: ['test/unit/worker/http/request-syntax-line.test.ts'],
   },
+  {
+    name: 'small-letters-ignored',
+    promise: 'a key of /db in small letters is refused',
+    file: 'src/worker/endpoints/db/request.ts',
+    before: 'return checks.has(capitals)',
+    after: 'return checks.has(key)',
+    tests: ['test/unit/worker/endpoints/db/request.test.ts'],
+  },
 ];

@@ -74,4 +74,20 @@ export const settingMutations: readonly Mutation[] = [
     after: 'if (this.waiting > this.#places()) return false;',
     tests: ['test/unit/worker/servers/pool/queue-admission.test.ts'],
   },
+  {
+    name: 'lapsed-certificate-taken',
+    promise: 'a certificate that has expired replaces none',
+    file: 'src/shared/config/credentials.ts',
+    before: "isLapsed('tls_') ? config.tlsTexts : ",
+    after: "isLapsed('none') ? config.tlsTexts : ",
+    tests: ['test/unit/shared/config/sections.test.ts'],
+  },
+  {
+    name: 'removed-log-kept',
+    promise: 'lines for a log that was removed count as lost',
+    file: 'src/shared/process/line-writer.ts',
+    before: 'if (to !== this.#unlinked) return true;',
+    after: 'if (to >= 0) return true;',
+    tests: ['test/unit/shared/process/line-writer.test.ts'],
+  },
 ];

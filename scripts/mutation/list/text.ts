@@ -74,4 +74,12 @@ export const textMutations: readonly Mutation[] = [
     after: 'if (lexer.unterminated) return out.cut();',
     tests: ['test/unit/shared/sql/digest.test.ts'],
   },
+  {
+    name: 'collation-of-digits',
+    promise: 'a negative parameter before COLLATE is its text with that collation',
+    file: 'src/shared/sql/bind.ts',
+    before: "(literal.startsWith('-') && bindsTighterThanMinus",
+    after: "(literal.startsWith('--') && bindsTighterThanMinus",
+    tests: ['test/unit/shared/sql/bind.test.ts'],
+  },
 ];
