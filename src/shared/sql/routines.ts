@@ -346,18 +346,16 @@ function statementsOf(body: string): readonly BodyStatement[] | null {
   const inner = isBlock ? tokens.slice(1, -1) : tokens;
   if (isBlock && inner.length > 0 && inner.at(-1)?.kind !== tokenKinds.semicolon) return null;
   const statements: BodyStatement[] = [];
-  for (let from = 0; from < inner.length; ) {
-    const semicolon = inner.findIndex(
-      ({ kind }, at) => at >= from && kind === tokenKinds.semicolon,
-    );
-    const end = semicolon < 0 ? inner.length : semicolon;
-    const [first, last] = [inner[from], inner[end - 1]];
-    if (first !== undefined && last !== undefined && end > from) {
+  let from = 0;
+  for (let at = 0; at <= inner.length; at += 1) {
+    if (at < inner.length && inner[at]?.kind !== tokenKinds.semicolon) continue;
+    const own = inner.slice(from, at);
+    const [first, last] = [own[0], own.at(-1)];
+    if (first !== undefined && last !== undefined) {
       const text = body.slice(first.start, last.start + last.text.length);
-      const own = inner.slice(from, end);
       statements.push({ text, verb: wordAt(own, 0), setsNewOnly: setsNewOnly(own) });
     }
-    from = end + 1;
+    from = at + 1;
   }
   return statements;
 }

@@ -1,7 +1,11 @@
 // A routine's body acts if it does something that READ ONLY does not stop, and in doubt.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reachOfRoutine, reachOfStatement } from '../../../../src/shared/sql/routines.ts';
+import {
+  reachOfRoutine,
+  reachOfStatement,
+  readProcedureBody,
+} from '../../../../src/shared/sql/routines.ts';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import { assertProportional, repeating } from '../../../support/processor-time.ts';
 import { anyCharacter, fc } from '../../../support/property.ts';
@@ -91,6 +95,22 @@ test('every text has a result, in time that is proportional to its length', () =
   for (const piece of ["begin if f(a.b) then set c = 'd'; end if; end;", 'f(1),', "'a','b',1,"]) {
     assertProportional(repeating(piece), 100_000, reach);
     assertProportional(repeating(piece), 1_000_000, callsOf);
+  }
+});
+
+test('the time to read a body is proportional to the number of its statements', () => {
+  const read = (body: string) => readProcedureBody(body, builtInEverywhere)?.length;
+  // A body has at most 50,000 tokens.
+  for (const [piece, tokens, tables] of [
+    [';', 1, 0],
+    ['update t set a=1;', 7, 1],
+  ] as const) {
+    const count = Math.floor(48_000 / tokens);
+    const make = repeating(piece);
+    // Quadratic work on a short text takes longer in proportion as long as it is not compiled.
+    read(`begin ${piece.repeat(count / 4)} end`);
+    assertProportional((length) => `begin ${make(length)} end`, count * piece.length, read);
+    assert.equal(read(`begin ${piece.repeat(count)} end`), count * tables);
   }
 });
 
