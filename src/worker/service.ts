@@ -41,7 +41,7 @@ import { createRequestIds } from './http/request.ts';
 import { HttpServer } from './http/server.ts';
 import { replaceKeyPair } from './http/tls.ts';
 import type { AccessLog } from './observe/access-log.ts';
-import { WorkerMetrics } from './observe/metrics.ts';
+import { sample, WorkerMetrics } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
 import { createRejectedPagesLog } from './observe/rejected-pages.ts';
@@ -106,6 +106,7 @@ export class Service {
   readonly #driverSessions: DriverSessions | null;
   readonly #http: HttpServer;
   #forwarded: ForwardedConnections | null = null;
+  #hasRowModule = false;
   #isDraining = false;
   #transactionsEnded: Promise<void> | null = null;
   #stopped: Promise<void> | null = null;
@@ -144,6 +145,7 @@ export class Service {
     const { sections, log, supervisor, tellTablesChanged, primaries } = this.#surroundings;
     const { bufferBytes: holdBytes, slowQueryMs } = this.#config;
     const rowModule = loadRowModule(log, arenaBytes);
+    this.#hasRowModule = rowModule !== null;
     const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
     const buffers = new BufferPool();
     const { live } = this;
@@ -246,8 +248,9 @@ export class Service {
     const clients = { inFlight: this.#http.inFlight, ...this.#http.connections };
     const all = this.#sections.map((section) => section.snapshot(this.#isDraining));
     const samples = this.#observers.metrics.samples(clients);
+    const rows = sample('dbhttpd_webassembly_rows', this.#hasRowModule ? 1 : 0);
     return {
-      samples: [...samples, ...all.flatMap((one) => one.samples)],
+      samples: [...samples, rows, ...all.flatMap((one) => one.samples)],
       histograms: all.flatMap(({ histograms }) => histograms),
     };
   }

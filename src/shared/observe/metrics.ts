@@ -264,6 +264,11 @@ export const workerMetrics = {
     help: 'The longest of these delays in the last ten seconds.',
     labels: [],
   },
+  dbhttpd_webassembly_rows: {
+    type: 'gauge',
+    help: 'Whether the worker writes rows with WebAssembly: 1 or 0. Without it, large results cost more than twice the CPU.',
+    labels: [],
+  },
   process_open_fds: {
     type: 'gauge',
     help: 'Descriptors that the worker has open, counted every 5 s.',

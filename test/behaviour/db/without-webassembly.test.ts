@@ -1,7 +1,8 @@
-// The promise for a machine without WebAssembly: the same documents, written one row at a time, and a line in the log.
+// The promise for a machine without WebAssembly: the same documents, written one row at a time, a line in the log, and a gauge.
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 let jitless: Gateway;
@@ -26,7 +27,7 @@ const { gateway, database } = useGateway(
     },
   },
 );
-test('answers with the same bytes with WebAssembly and without, and logs that it is missing', async () => {
+test('answers with the same bytes with WebAssembly and without, and reports that it is missing', async () => {
   for (const SQL of ['select * from many order by n limit 5', 'select * from many order by n']) {
     const [many, single] = await Promise.all([gateway, jitless].map(({ db }) => db({ SQL })));
     assert.equal(many?.status, 200);
@@ -35,4 +36,10 @@ test('answers with the same bytes with WebAssembly and without, and logs that it
   const [many, single] = [gateway, jitless].map(({ log }) => log());
   assert.doesNotMatch(many ?? '', /without WebAssembly/);
   assert.match(single ?? '', /warn.*rows are written without WebAssembly/);
+  for (const [one, value] of [
+    [gateway, 1],
+    [jitless, 0],
+  ] as const) {
+    assert.equal(await readMetric(one, 'dbhttpd_webassembly_rows'), value);
+  }
 });
