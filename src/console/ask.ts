@@ -151,7 +151,7 @@ export class AskError extends Error {
 export type Problem = {
   readonly title?: string;
   readonly detail?: string;
-  /** What the gateway adds to MySQL's message. */
+  /** The gateway's addition to MySQL's message. */
   readonly hint?: string;
   readonly code?: string;
   readonly errno?: number | null;

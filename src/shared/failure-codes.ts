@@ -528,7 +528,7 @@ export type UnreadyCode = keyof typeof unready;
 
 export const unreadyCodes = Object.keys(unready) as readonly UnreadyCode[];
 
-/** What clients and `/readyz` report if no connection to a server can be opened. */
+/** The report to clients and in `/readyz` if no connection to a server can be opened. */
 type ConnectFailureFacts = {
   readonly code: FailureCode;
   readonly unready: UnreadyCode;
@@ -595,7 +595,7 @@ export const outcomes = [
 
 export type RequestOutcome = (typeof outcomes)[number];
 
-/** What a reply's OUTCOME says of the data. */
+/** The meaning of a reply's OUTCOME for the data. */
 export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'error'>, string>> = {
   not_executed: 'the statement never reached MySQL',
   failed:

@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
 import type { Target } from '../shared/config/load-config.ts';
 
-/** What the command line asks for. */
+/** The outcome of reading the command line. */
 export type Command =
   | ({ readonly kind: 'start' | 'check' | 'foreground' } & Target)
   | ({ readonly kind: 'primary'; readonly address: string } & Target)

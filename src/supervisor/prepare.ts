@@ -23,7 +23,7 @@ import { readPidfile } from './claim/pidfile.ts';
 import { adoptListener } from './listener/activation.ts';
 import { type Bound, bindListener, type Listener } from './listener/listener.ts';
 
-/** What a start needs, or the exit status of a failed one, whose reason is logged. */
+/** The parts for a start, or the exit status of a failed one, whose reason is logged. */
 export type Prepared =
   | {
       readonly ok: true;

@@ -32,7 +32,7 @@ type Choice = { readonly config: Config; readonly address: string; readonly view
 /** Why nothing was set. */
 type Failure = { readonly exitCode: ExitCode; readonly problem: string };
 
-/** What was set, and where. */
+/** The results of a change, and their place. */
 type Done = { readonly results: readonly ChangeResult[]; readonly isRunning: boolean };
 
 const maxAttempts = 2;

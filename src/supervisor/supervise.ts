@@ -25,7 +25,7 @@ import { openCommitMemory } from './workers/commit-memory.ts';
 import { prepareForks } from './workers/worker-process.ts';
 import { hardStopMs, Workers } from './workers/workers.ts';
 
-/** What an instance runs with. It releases all of it at its end. */
+/** The resources of an instance. It releases all of them at its end. */
 export type Instance = {
   readonly sections: Sections;
   readonly claim: Claim;

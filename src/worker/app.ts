@@ -27,7 +27,7 @@ import { createAdmission, type TokenGuard } from './request/guard.ts';
 import type { LongWork } from './request/long-work.ts';
 import { createRouteFinder, failureFormatOf } from './routes.ts';
 
-/** What the path of a request is made of. */
+/** The parts of the path of a request. */
 export type AppParts = {
   /** The instance's. */
   readonly config: Config;

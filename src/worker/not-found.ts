@@ -16,7 +16,7 @@ const driverPrefix = '/psdb.v1alpha1.Database/';
 const driversOff =
   "Drivers are not served here. To serve them, set drivers = planetscale and a token in the gateway's configuration.";
 
-/** What a key of the configuration can turn on, by the beginning of its paths. */
+/** The paths that a key of the configuration can turn on, by their beginnings. */
 const switchedOff: readonly (readonly [prefix: string, message: string])[] = [
   [driverPrefix, driversOff],
   [

@@ -21,7 +21,7 @@ import {
 import type { RenderFailure } from './failure/failure.ts';
 import type { Rules } from './request/compat.ts';
 
-/** What the endpoints are made of. */
+/** The parts of the endpoints. */
 export type Answers = {
   readonly db: SqlEndpoint;
   readonly query: SqlEndpoint;
@@ -35,7 +35,7 @@ export type Answers = {
   readonly askReady: () => Promise<ReadyAnswer>;
   /** Asks what only the supervisor knows. */
   readonly supervisor: Caller<SupervisorCalls>;
-  /** What the console is made of; null: there is none. */
+  /** The files of the console; null: there is none. */
   readonly consoleFiles: ConsoleFiles | null;
 };
 

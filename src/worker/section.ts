@@ -34,7 +34,7 @@ import { type SectionSurroundings, Servers } from './servers/servers.ts';
 /** The pipeline takes two connections of the pool. Smaller pools have none. */
 const minPoolForPipeline = 4;
 
-/** What a section gets from its worker. */
+/** The parts that a section gets from its worker. */
 export type SectionParts = SectionSurroundings &
   Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
     readonly rowModule: RowModule | null;
@@ -45,11 +45,11 @@ export type SectionParts = SectionSurroundings &
 /** A section. Its owner starts it, and must close it. */
 export class Section {
   readonly config: Config;
-  /** What requests for it need. */
+  /** The parts that requests for it use. */
   readonly context: SqlContext & ExchangeContext;
   /** Null: there is one server, which has no role. */
   readonly servers: Servers | null;
-  /** What runs share on each server, in the order of `host`. */
+  /** The parts that runs share on each server, in the order of `host`. */
   readonly #contexts: readonly RunContext[];
   readonly #executor: Executor;
   readonly #purge: Purge | null;

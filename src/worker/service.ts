@@ -56,7 +56,7 @@ import { LongWork } from './request/long-work.ts';
 import { createRoutes } from './routes.ts';
 import { Section, stopping } from './section.ts';
 
-/** What the service needs from the process it lives in. */
+/** The parts that the service gets from its process. */
 export type Surroundings = {
   /** The first is the instance's: it says where to listen, who may ask and what is logged. */
   readonly sections: readonly [Config, ...Config[]];
@@ -93,7 +93,7 @@ const maxSettleMs = 250;
 /** A service that is not listening yet. Its owner attaches `server` to the socket, and must drain it. */
 export class Service {
   readonly server: Server;
-  /** What is being answered now. */
+  /** The requests in flight. */
   readonly live = new LiveExchanges<Exchange>();
   readonly #surroundings: Surroundings;
   /** The instance's. */
@@ -265,7 +265,7 @@ export class Service {
     return this.#observers.recentErrors.take();
   }
 
-  /** What the statements have cost since the last call; null: there were none. */
+  /** The cost of the statements since the last call; null: there were none. */
   takeStatements(): StatementsReport | null {
     return this.#observers.statements.take();
   }

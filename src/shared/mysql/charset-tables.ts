@@ -73,7 +73,7 @@ export type MultiByteSet = {
   readonly encoding: string;
   /** Which first bytes begin two bytes. */
   readonly leads: readonly (readonly [from: number, to: number])[];
-  /** What differs from that encoding. */
+  /** The differences from that encoding. */
   readonly runs: readonly Run[];
 };
 

@@ -27,7 +27,7 @@ export type ConnectFailure = {
   readonly errno: number | null;
   /** For logs and operators, not for HTTP: it names hosts and accounts. The log escapes control characters. */
   readonly reason: string;
-  /** What the number means for the gateway, if that is known; for logs and operators. */
+  /** The meaning of the number for the gateway, if it is known; for logs and operators. */
   readonly hint: string | null;
 };
 

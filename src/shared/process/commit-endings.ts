@@ -1,8 +1,8 @@
 // Remembers how open transactions have ended, so that a repeated COMMIT gets the right answer. Pure.
 
 /**
- * What is known of a transaction that is over. `unknown`: its COMMIT was sent and has no answer, or what became of it was forgotten.
- * `partial`: it was not committed, but something of it remains. `unproven`: it was not committed, and something of it may remain.
+ * The known end of a transaction that is over. `unknown`: its COMMIT was sent and has no answer, or its end was forgotten. `partial`: it
+ * was not committed, but something of it remains. `unproven`: it was not committed, and something of it may remain.
  */
 export type Ending = 'committed' | 'unknown' | 'partial' | 'unproven' | 'over';
 
@@ -14,7 +14,7 @@ export type EndedName = {
   readonly serial: number;
 };
 
-/** What one memory passes to another. `forgotten`: this transaction and those before it, unless they are passed too. */
+/** A message from one memory to another. `forgotten`: this transaction and those before it, unless they are passed too. */
 export type Remembered = EndedName & { readonly ending: Ending | 'forgotten' };
 
 const maxRemembered = 10_000;

@@ -21,7 +21,7 @@ export const inheritedSocket = 4;
 /** The section's log file, or stderr when the supervisor runs in the foreground. */
 export type LogDestination = 'file' | 'stderr';
 
-/** What the supervisor asks a worker. */
+/** The requests of the supervisor to a worker. */
 export type WorkerCalls = {
   /** Sends a report at once, before the answer. */
   readonly report: { readonly asked: null; readonly answer: true };
@@ -31,7 +31,7 @@ export type WorkerCalls = {
   readonly kill: { readonly asked: number; readonly answer: { readonly isFound: boolean } };
 };
 
-/** What a worker asks the supervisor. */
+/** The requests of a worker to the supervisor. */
 export type SupervisorCalls = {
   /** All workers' metrics as Prometheus text. */
   readonly metrics: { readonly asked: null; readonly answer: string };
@@ -63,7 +63,7 @@ export type SupervisorCalls = {
   };
 };
 
-/** What a worker reports each second, and whenever it is asked. */
+/** The report of a worker, each second and on request. */
 export type WorkerReport = {
   readonly snapshot: Snapshot;
   /** The errors since the last report. */

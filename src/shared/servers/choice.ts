@@ -15,7 +15,7 @@ import {
 } from './scene.ts';
 import type { ServerView } from './server-view.ts';
 
-/** What is decided about the writable candidates. */
+/** The decision about the writable candidates. */
 export type Choice = {
   /** The server that takes writes; null: none. */
   readonly primary: SeenCandidate | null;
@@ -23,7 +23,7 @@ export type Choice = {
   readonly reason: string;
   /** Several candidates are eligible, and nothing shows which one is the primary. */
   readonly isContested: boolean;
-  /** What an operator should know although writes go on; null: nothing. */
+  /** A warning for operators although writes go on; null: none. */
   readonly warning: string | null;
   /** The writable candidates that may not be written to. */
   readonly ineligible: ReadonlyMap<SeenCandidate, Ineligibility>;

@@ -33,7 +33,7 @@ export const eligibilityRules = [
 
 export type Ineligibility = {
   readonly rule: (typeof eligibilityRules)[number];
-  /** What is seen or remembered against it, for people. */
+  /** The facts against it, seen or remembered, for people. */
   readonly evidence: string;
 };
 
@@ -119,7 +119,7 @@ function whyRestarted(
   };
 }
 
-/** What one other candidate shows against it. A candidate that follows it shows nothing, whatever it holds. */
+/** The evidence of one other candidate against it. A candidate that follows it is none, whatever it holds. */
 function whyAgainst(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ineligibility | null {
   if (isBehindByMemory(other, one, scene)) return null;
   const sources = sourcesOf(other);

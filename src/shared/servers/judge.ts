@@ -19,7 +19,7 @@ import {
 } from './scene.ts';
 import type { ServerView } from './server-view.ts';
 
-/** What a candidate may be used for. */
+/** The use of a candidate. */
 export type Role = 'primary' | 'replica' | 'unusable';
 
 export type Verdict = { readonly role: Role; readonly reason: string };
@@ -36,11 +36,11 @@ export const noPrimaryReasons = [
 /** Why no server takes writes. */
 export type NoPrimary = {
   readonly reason: (typeof noPrimaryReasons)[number];
-  /** What is seen or remembered that shows it, for people: no text of a server's, no hosts. */
+  /** The facts that show it, seen or remembered, for people: no text of a server's, no hosts. */
   readonly evidence: string;
 };
 
-/** What is decided about all candidates, in their order. */
+/** The decision about all candidates, in their order. */
 export type Judgement = {
   readonly verdicts: readonly Verdict[];
   /** The place of the server that takes writes; null: none does. */
@@ -49,9 +49,9 @@ export type Judgement = {
   readonly none: NoPrimary | null;
   /** Several servers could take writes, and nothing shows which one should: none does. */
   readonly isContested: boolean;
-  /** What an operator should know although writes go on; null: nothing. */
+  /** A warning for operators although writes go on; null: none. */
   readonly warning: string | null;
-  /** What must be remembered before the first write to a new primary; null: nothing. */
+  /** The memory that must be stored before the first write to a new primary; null: none. */
   readonly memory: PrimaryMemory | null;
 };
 
@@ -139,7 +139,7 @@ function whyNot({ evidence }: Ineligibility): string {
   return `writable, but ${evidence}`;
 }
 
-/** What the candidates besides the primary are judged by. */
+/** The basis for judging the candidates besides the primary. */
 type Others = {
   /** The primary; null: there is none now. */
   readonly source: SeenCandidate | null;

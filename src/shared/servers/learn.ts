@@ -1,4 +1,4 @@
-// What to remember of a decision about the primary. Pure.
+// Decides what to remember of a decision about the primary. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { formatPosition, hasAllOf, parsePosition } from './position.ts';
 import {
@@ -94,7 +94,7 @@ function refresh(
   return isOld ? remembered : { ...remembered, position: formatPosition(now) };
 }
 
-/** What to remember of another server; null: nothing new. */
+/** The memory of another server; null: nothing new. */
 function learnReplica(
   other: SeenCandidate,
   primary: SeenCandidate,

@@ -1,4 +1,4 @@
-// What an instance remembers of the primary of one section: all its workers share it, the supervisor keeps it on disk, and judge.ts decides by
+// An instance's memory of the primary of one section: all its workers share it, the supervisor keeps it on disk, and judge.ts decides by
 // it. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { formatPosition, parsePosition } from './position.ts';

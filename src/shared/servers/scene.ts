@@ -1,4 +1,4 @@
-// What a decision is made from: the candidates that are seen, the memory, and by both, which server follows which. Pure.
+// The basis of a decision: the candidates that are seen, the memory, and by both, which server follows which. Pure.
 import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
 import { hasAllOf } from './position.ts';
 import {
@@ -9,7 +9,7 @@ import {
 } from './primary-memory.ts';
 import type { ServerView, Source } from './server-view.ts';
 
-/** What is known about one candidate. */
+/** The knowledge about one candidate. */
 export type CandidateState =
   /** Its latest view, and earlier ones, the latest first: no two servers are probed at the same moment. */
   | {
@@ -74,7 +74,7 @@ export function hasRestarted({ view }: Pick<SeenCandidate, 'view'>, { memory }: 
   return !isSameServer(view.identity, { name, startedAt: memory.primary.startedAt });
 }
 
-/** What is remembered of it as a replica; null: nothing. */
+/** The memory of it as a replica; null: none. */
 export function rememberedReplica(identity: string, { memory }: Scene): RememberedReplica | null {
   return memory?.replicas.find((one) => one.identity === identity) ?? null;
 }

@@ -1,4 +1,4 @@
-// What one probe of a server shows about its role.
+// The result of one probe of a server about its role.
 import type { ServerIdentity } from '../mysql/identity.ts';
 import type { Position } from './position.ts';
 

@@ -10,7 +10,7 @@ import { encodeLiteral, type Literal } from './literal.ts';
  */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>;
 
-/** What the request calls its parameters, for messages. */
+/** The request's name for its parameters, for messages. */
 export type ParametersKey = 'PARAMS' | 'params';
 
 /**

@@ -14,7 +14,7 @@ import {
 const [doubleQuote, singleQuote, backtick, backslash] = [0x22, 0x27, 0x60, 0x5c];
 const [hash, star, comma, dash, dot, slash] = [0x23, 0x2a, 0x2c, 0x2d, 0x2e, 0x2f];
 
-/** What a byte may begin. */
+/** The tokens that a byte may begin. */
 const begins = { nothing: 0, word: 1, string: 2, number: 3, name: 4, comment: 5, nul: 6 } as const;
 const beginsOf = Uint8Array.from({ length: 256 }, (_, byte) => whatBegins(byte));
 

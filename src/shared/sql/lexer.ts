@@ -80,7 +80,7 @@ export function endOfText(sql: string): number {
   return end;
 }
 
-/** What a block comment is to different servers. */
+/** The meaning of a block comment for different servers. */
 export type SpecialComment = {
   /** `/*! …` or `/*M! …`: SQL to a server of the right kind and version. */
   readonly executable: boolean;

@@ -9,7 +9,7 @@ import { type BuiltIns, findWord, toUpperAscii, wordFlags, words } from './vocab
 /** A called routine as the text names it: `f`, `db.f`, `package.f` or `db.package.f`, without quotes. */
 export type CallName = readonly string[];
 
-/** What a text may reach. */
+/** The tables and routines that a text may reach. */
 export type Reach = {
   /** Calls of anything but a known built-in. */
   readonly calls: readonly CallName[];

@@ -5,7 +5,7 @@ import { tokenKinds } from './lexer.ts';
 import { clausesOf } from './transactions.ts';
 import { words } from './vocabulary.ts';
 
-/** What a statement would do to its session. */
+/** The effect of a statement on its session. */
 export type SessionEffect =
   | 'transaction'
   | 'distributed transaction'
@@ -38,7 +38,7 @@ const branchWords = words('START BEGIN END PREPARE');
 const transactionWords = words('TRANSACTION AUTOCOMMIT');
 const scopeWords = words('SESSION LOCAL');
 
-/** What a statement does to its session, if it does nothing else; null: it may do more. In doubt it may. */
+/** The effect of a statement on its session, if it has no other; null: it may do more. In doubt it may. */
 export function sessionEffectOf({ classification, readings }: Analysis): SessionEffect | null {
   const [{ facts }, ...others] = readings;
   const isCertain = classification.single && !facts.executableComment && facts.beginsWithVerb;

@@ -2,7 +2,7 @@
 import { isSpaceCode, tokenKinds } from './lexer.ts';
 import { words } from './vocabulary.ts';
 
-/** What a statement begins with, and how it is answered. */
+/** The beginning of a statement, and the kind of its answer. */
 export type StatementShape = {
   /** First keyword in upper case; '' if there are only comments. */
   readonly verb: string;

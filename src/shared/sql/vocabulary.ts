@@ -209,13 +209,13 @@ export function toUpperAscii(word: string): string {
 /** The flags of functions that are built in on a server: a call of one reaches no stored function. */
 export type BuiltIns = number;
 
-/** What is built in everywhere; used while the server is not known. */
+/** Functions that are built in everywhere; used while the server is not known. */
 export const builtInEverywhere: BuiltIns = wordFlags.harmlessFunction;
 
 /** The first major version of MySQL without MD5, SHA and SHA1 (seen on 9.7; a component has them from then on). */
 const mysqlWithoutDigests = 9;
 
-/** What is built in on a server. @param version the handshake's; MariaDB's may have its prefix for old clients */
+/** Functions that are built in on a server. @param version the handshake's; MariaDB's may have its prefix for old clients */
 export function builtInsOf(flavour: 'mariadb' | 'mysql', version: string): BuiltIns {
   if (flavour === 'mariadb') {
     const [, major = '0', minor = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];

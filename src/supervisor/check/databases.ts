@@ -27,7 +27,7 @@ import {
 import { examineTable, type TableFindings } from './idempotency-table.ts';
 import { type Finding, fault, placeOf, type ServerReport, warning } from './report.ts';
 
-/** What a server reports of itself. */
+/** A server's report about itself. */
 type ServerFacts = {
   readonly flavour: 'MySQL' | 'MariaDB';
   readonly version: string;
@@ -45,7 +45,7 @@ type ServerFacts = {
   readonly member: Member | null;
 };
 
-/** What a server reported, or why it could not be asked. */
+/** A server's report, or the reason why it could not be asked. */
 type Asked<T> =
   | { readonly ok: true; readonly facts: T }
   | { readonly ok: false; readonly failure: ConnectFailure };
@@ -57,9 +57,9 @@ type Answer = {
   readonly asked: Asked<ServerFacts>;
   /** The table of idempotency keys, for the server on which it was examined. */
   readonly table: Asked<TableFindings> | null;
-  /** What a gateway would use it for; null: its section has no other server. */
+  /** A gateway's use for it; null: its section has no other server. */
   readonly verdict: Verdict | null;
-  /** What is wrong with the servers of the section together, for the first that can be reached. */
+  /** A fault of the section's servers together, for the first that can be reached. */
   readonly warning: string | null;
 };
 

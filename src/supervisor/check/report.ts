@@ -31,7 +31,7 @@ export type ServerReport = {
 export type Report = {
   /** The sections whose settings are valid. */
   readonly sections: Sections | readonly [];
-  /** What the running instance says of itself; null: none runs. */
+  /** The running instance's report about itself; null: none runs. */
   readonly instance: string | null;
   /** The servers of the sections of which at least one server can be reached. */
   readonly servers: readonly ServerReport[];

@@ -136,7 +136,7 @@ function addDurations(
   return counts;
 }
 
-/** What an instance is described from. */
+/** The sources of an instance's description. */
 export type StatsSources = {
   /** The first one names the instance. */
   readonly sections: Sections;

@@ -28,7 +28,7 @@ export type Totals = {
   readonly unseen: () => Readonly<Record<string, number>>;
 };
 
-/** What the supervisor knows of itself and its slots. */
+/** The supervisor's knowledge of itself and its slots. */
 export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;

@@ -18,7 +18,7 @@ import {
   parsePrimaryMemory,
 } from '../../shared/servers/primary-memory.ts';
 
-/** What the file holds. `unusable`: it exists, and is not a memory that an instance has written. */
+/** The content of the file. `unusable`: it exists, and is not a memory that an instance has written. */
 export type PrimaryFileContent =
   | { readonly kind: 'none' }
   | { readonly kind: 'memory'; readonly memory: PrimaryMemory }

@@ -1,5 +1,5 @@
-// What an instance remembers of the primary of each section that has several servers: one memory in force, shared by all workers, and a copy
-// on disk. It does not decide which server is the primary: workers propose changes, and an operator may override them.
+// The instance's memory of the primary of each section that has several servers: one memory in force, shared by all workers, and a copy on
+// disk. It does not decide which server is the primary: workers propose changes, and an operator may override them.
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../shared/config/config.ts';
@@ -16,9 +16,9 @@ import { primaryFilePath, readPrimaryFile, replacePrimaryFile } from './primary-
 
 type Proposal = SupervisorCalls['proposePrimary'];
 
-/** What an override has changed. */
+/** The change by an override. */
 export type Overridden = {
-  /** What was remembered until then; null: nothing. */
+  /** The memory until then; null: none. */
   readonly before: PrimaryMemory | null;
   readonly memory: PrimaryMemory;
   /** False: the file cannot be written, and the memory ends with the instance. */
@@ -66,7 +66,7 @@ const usualSaving: Saving = {
   retryMs: 5000,
 };
 
-/** What the memory needs of a section's configuration. */
+/** The part of a section's configuration that the memory uses. */
 type KeptSection = Pick<Config, 'section' | 'stateDir' | 'candidates'>;
 
 /** Reads the memories of all sections that have several servers. The caller must freeze them in the end. */
@@ -109,7 +109,7 @@ class Keeper {
   readonly #log: Log;
   readonly #announce: Announce;
   readonly #saving: Saving;
-  /** What the file holds, as far as is known; null: nothing. */
+  /** The content of the file, as far as it is known; null: none. */
   #saved: PrimaryMemory | null = null;
   /** Why the last write failed; null: it succeeded. */
   #problem: string | null = null;

@@ -19,13 +19,13 @@ import type { PrimaryMemories } from '../primary/primary-memories.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import type { Slot } from './slot.ts';
 
-/** What the supervisor's own parts know at the moment of a scrape. */
+/** The state of the supervisor's own parts at the moment of a scrape. */
 export type OwnState = {
   readonly logLinesLost: () => number;
   readonly certificates: () => readonly UsedCertificate[];
 };
 
-/** What one instance knows of itself. Its owner must close it. */
+/** One instance's knowledge of itself. Its owner must close it. */
 export class Monitor {
   /** The answers to what workers ask. Simultaneous questions share one answer. */
   readonly answerers: Answerers<SupervisorCalls>;
@@ -88,7 +88,7 @@ export class Monitor {
     this.#verdicts.delete(slot);
   }
 
-  /** What the workers have counted since the last scrape. */
+  /** The counts of the workers since the last scrape. */
   unseen(): Readonly<Record<string, number>> {
     return this.#totals.unseen();
   }

@@ -20,7 +20,7 @@ import type { SlotState } from '../observe/stats.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import { forkWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
-/** What the workers of an instance are made with. */
+/** The inputs for the workers of an instance. */
 export type Making = {
   readonly sections: Sections;
   readonly log: Log;
@@ -33,7 +33,7 @@ export type Making = {
   readonly commits: CommitMemory;
 };
 
-/** What a slot reports, and what it asks for. */
+/** The reports and requests of a slot. */
 export type SlotEvents = {
   readonly onListening: () => void;
   /** Its worker has closed the listener. */

@@ -89,7 +89,7 @@ export class Workers {
     this.#advanceEnd();
   }
 
-  /** What the workers have counted since the last scrape, in fields for the log. */
+  /** The counts of the workers since the last scrape, in fields for the log. */
   unseen(): LogFields {
     return this.#monitor.unseen();
   }

@@ -67,7 +67,7 @@ export type Call = {
   readonly isLong: boolean;
 };
 
-/** What is done with a request: statements run, a text is its reply, another worker gets it, or it fails. */
+/** The decision on a request: statements run, a text is its reply, another worker gets it, or it fails. */
 export type Decision = Refused | RunDecision | Reply | PassOn;
 
 /** A JSON text that is the whole reply. */

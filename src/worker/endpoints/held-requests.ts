@@ -24,7 +24,7 @@ import type { Call, Decision, PassOn, WhenOver } from './endpoint.ts';
 /** How long after the deadline the other worker may answer: a stop may take a second to undo a statement. */
 const answerMarginMs = 2000;
 
-/** What endpoints need to find transactions. */
+/** The parts with which endpoints find transactions. */
 export type HeldRequests = {
   readonly transactions: OpenTransactions;
   /** The socket at which the worker with that process id accepts requests that are passed on. */

@@ -70,7 +70,7 @@ class Parsing {
   readonly #open: Open[] = [];
   readonly #number = new RegExp(number, 'y');
   #at = 0;
-  /** What may come next: a value, or the end of an empty container; a value; a comma or the end; nothing. */
+  /** The next part: a value, or the end of an empty container; a value; a comma or the end; nothing. */
   #state: 'first' | 'value' | 'next' | 'end' = 'value';
 
   constructor(text: string, maxLevels: number, isExact: ((digits: string) => boolean) | null) {

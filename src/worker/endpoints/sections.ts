@@ -17,7 +17,7 @@ export function takesKeys(all: AllSections): boolean {
   return all.some(({ config }) => config.idempotencyTable !== null);
 }
 
-/** What an endpoint keeps for each section. */
+/** An endpoint's own values for each section. */
 export class Sections<Kept> {
   /** In the order of the command line. */
   readonly names: readonly string[];

@@ -28,7 +28,7 @@ export type SqlContext = {
   readonly sectionJson: string;
   /** How long a statement may become by its parameters. */
   readonly maxStatementBytes: () => number;
-  /** What is known now of the server's tables and functions. */
+  /** The present knowledge of the server's tables and functions. */
   readonly catalogue: () => Known;
   /** The transactions that clients have begun. */
   readonly home: Home;
@@ -38,7 +38,7 @@ export type SqlContext = {
 export type StatementWish = RunWish & {
   readonly sql: string;
   readonly params: Parameters | null;
-  /** What the request calls them. */
+  /** The request's name for its parameters. */
   readonly paramsKey: 'PARAMS' | 'params';
 };
 
@@ -220,7 +220,7 @@ function firstWordOf(sql: string, { start, end, verb }: Analysis['statements'][n
   return word.length > maxShownWord ? `${word.slice(0, maxShownWord)}…` : word;
 }
 
-/** What a client can do instead. A batch takes some settings, and no others. */
+/** The client's alternative. A batch takes some settings, and no others. */
 function withoutEffect(effect: SessionEffect, analysis: Analysis): Failure {
   const isForBatch = effect === 'setting' && whyNotInTransaction(analysis) === null;
   const way = isForBatch ? settingInBatch : instead[effect];

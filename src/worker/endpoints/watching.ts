@@ -104,7 +104,7 @@ export const requestsPath = '/v1/requests';
 
 const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
 
-/** What the supervisor reports under the same name. */
+/** The supervisor's reports of the same names. */
 export type ReportName = 'stats' | 'requests' | 'statements';
 
 /** A report of the supervisor, as JSON. */

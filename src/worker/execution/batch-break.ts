@@ -1,4 +1,4 @@
-// What interrupts a batch, what that means for its data, and the end that is reported. Pure.
+// Interruptions of a batch, their meaning for its data, and the end that is reported. Pure.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { serverFailure } from '../failure/server-failure.ts';
@@ -7,7 +7,7 @@ import type { BatchFault, RunEnd } from './execution.ts';
 import { leavesUnknown } from './statement-failure.ts';
 import type { StopReason } from './stop-reason.ts';
 
-/** What has interrupted a batch. */
+/** An interruption of a batch. */
 export type Break =
   | {
       readonly kind: 'refused';
@@ -67,7 +67,7 @@ export function isOfCall(broken: Break): boolean {
   return 'isCall' in broken && broken.isCall;
 }
 
-/** What became of statements without a transaction around them. */
+/** The outcome of statements without a transaction around them. */
 export function outcomeWithoutTransaction(broken: Break): Outcome {
   if (broken.kind === 'stopped') return 'unknown';
   const isFirst = broken.kind === 'refused' && broken.step === 0;

@@ -8,7 +8,7 @@ import type { LeaseSink } from './session-lease.ts';
 import { type ServerWarning, WarningRows } from './warnings.ts';
 import type { Batch } from './work.ts';
 
-/** What a text reports while it runs. */
+/** The reports of a text while it runs. */
 export interface TextEvents {
   readonly sink: RunSink;
   readonly warnings: StepWarnings;

@@ -19,15 +19,15 @@ import type { StopReason } from './stop-reason.ts';
 import { areUndoable } from './undoable-tables.ts';
 import type { Batch } from './work.ts';
 
-/** What a batch needs of its server. */
+/** The parts of a server that a batch uses. */
 export type BatchContext = Pick<RunContext, 'address' | 'pool' | 'control' | 'consistency'>;
 
-/** What is to be run. */
+/** A batch to run. */
 export type BatchRequest = {
   readonly batch: Batch;
   /** Null: the batch has no key. */
   readonly attempt: KeyAttempt | null;
-  /** What the client has seen before; null: it does not say. */
+  /** The client's token; null: it sends none. */
   readonly after: Token | null;
 };
 

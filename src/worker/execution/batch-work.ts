@@ -171,7 +171,7 @@ export class BatchWork {
     return committed.error === null ? null : this.#refused(committed.error, null);
   }
 
-  /** What became of the data, after as much was undone as can be. */
+  /** Undoes as much as can be undone. Resolves to the outcome for the data. */
   async undo(broken: Break): Promise<Outcome> {
     const wasCommitting = this.#hasSentCommit;
     if (broken.kind === 'lost') return 'unknown';

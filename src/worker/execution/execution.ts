@@ -38,7 +38,7 @@ export interface Execution {
   readonly backend: string | null;
 }
 
-/** What asks for a run. */
+/** The receiver of a run's reports. */
 export interface RunEvents {
   readonly sink: RunSink;
   /** The trace that the request is part of, as servers receive it. */
@@ -49,7 +49,7 @@ export interface RunEvents {
   runEnded(end: RunEnd): void;
 }
 
-/** What a sink has made of all results, before any of it has left. The bytes are valid during the call only. */
+/** A sink's bytes of all results, before any of them has left. They are valid during the call only. */
 export type SharedResults = {
   readonly bytes: Buffer;
   readonly rows: number;
@@ -86,7 +86,7 @@ export interface RunSink extends ResultSink {
 /** Why there is no server to run on, if a section has several. `behind`: none of them shows what the client has seen. */
 export type Unrouted = 'no primary' | 'two primaries' | 'behind';
 
-/** What the server reports of itself, beside the statements' results. */
+/** The server's report about itself, beside the statements' results. */
 export type ServerFacts = {
   /** MySQL's one-line status text. */
   readonly statistics: string;
@@ -110,7 +110,7 @@ export type BatchFault =
   /** Something was, or would have been, changed that a ROLLBACK does not undo. */
   | { readonly kind: 'not undoable' };
 
-/** What became of the statements. */
+/** The end of a run. */
 export type RunEnd =
   | Answer
   /** Nothing was sent to MySQL. */
@@ -159,7 +159,7 @@ export type RunEnd =
   | {
       readonly kind: 'key refused';
       readonly reason: 'other request' | 'no reply' | 'no table';
-      /** What became of its statements, if they were run and not all is undone. */
+      /** The outcome of its statements, if they were run and not all is undone. */
       readonly left?: Outcome;
     };
 
@@ -178,7 +178,7 @@ export type RunContext = {
   readonly consistency: Consistency | null;
 };
 
-/** What decides on which server something runs, and whether it may run again at another one. */
+/** The conditions for the choice of a server, and for another run at another one. */
 export type RouteWish = Requirements & {
   /** It has an idempotency key: what was rolled back may run again at another server. */
   readonly hasKey: boolean;

@@ -29,7 +29,7 @@ export interface OpenStep extends Pick<Statement, 'sql' | 'isRead' | 'isReadOnly
   launch(after: Token | null, events: RunEvents, times: RunTimes): Execution;
 }
 
-/** What a request asks for: one text, several statements in a transaction, or a step of an open transaction. */
+/** The work of a request: one text, several statements in a transaction, or a step of an open transaction. */
 export type Work = Statement | Batch | OpenStep;
 
 /** Creates the runs of a section. */

@@ -31,11 +31,11 @@ type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
 /** Lost connections while the statements run: one of these may be what ends the server. Losses around COMMIT do not count. */
 const maxLosses = 3;
 
-/** What is to be run. */
+/** A batch with a key to run. */
 export type KeyedRequest = {
   readonly batch: Batch;
   readonly key: BatchKey;
-  /** What the client has seen before; null: it does not say. */
+  /** The client's token; null: it sends none. */
   readonly after: Token | null;
 };
 
@@ -69,7 +69,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
   #isBarring = false;
   /** Losses while the statements ran, and errors after which it is unknown what became of COMMIT. */
   #losses = 0;
-  /** What the batch writes to; null: that is unknown. */
+  /** The tables that the batch writes to; null: unknown. */
   readonly #writes: Writes | null;
   /** The session that was lost last, which may still be at work. */
   #predecessor: LostSession | null = null;
@@ -310,7 +310,7 @@ function createBar(batch: Batch): Batch {
   return { ...batch, steps: [], mustUndo: null, isBarred: true };
 }
 
-/** What a batch writes to; null: that is unknown for one of its statements. */
+/** The tables that a batch writes to; null: unknown for one of its statements. */
 function findWrites({ steps }: Batch): Writes | null {
   const tables: TableName[] = [];
   const reads: TableName[] = [];

@@ -14,7 +14,7 @@ import type { Session } from '../servers/pool/session.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
 import type { ServerFacts } from './execution.ts';
 
-/** What became of one text. */
+/** The answer to one text. */
 export type Answered =
   | {
       readonly kind: 'answered';
@@ -34,8 +34,8 @@ export const ofTransaction: LeaseSink = {
 };
 
 /**
- * What became of a transaction that was ended. `no proof`: it was not the one that had been begun, or there was none. `partial`:
- * tables without transactions were changed.
+ * The end of a transaction that was undone. `no proof`: it was not the one that had been begun, or there was none. `partial`: tables
+ * without transactions were changed.
  */
 export type Undone = 'rolled_back' | 'no proof' | 'partial' | 'unknown';
 

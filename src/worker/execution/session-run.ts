@@ -25,7 +25,7 @@ export type Row = readonly (string | null)[] | null;
 const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
 const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
-/** What a read's answer is worth if the server lacks something that the client has seen; null: it counts. */
+/** The value of a read's answer if the server lacks something that the client has seen; null: it counts. */
 export const lacks = { nothing: null, behind, lost: tokenLost } as const;
 
 /** The run that the statement belongs to: the results go to it. */

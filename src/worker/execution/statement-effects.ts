@@ -1,4 +1,4 @@
-// What a statement may do beside what its text says, as far as the catalogue knows the tables that it names.
+// The effects of a statement beyond its text, as far as the catalogue knows the tables that it names.
 import type { Classification } from '../../shared/sql/analyse.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import { builtInEverywhere } from '../../shared/sql/vocabulary.ts';

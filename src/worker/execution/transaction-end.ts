@@ -20,10 +20,10 @@ export const transactionEnds = [
 
 export type TransactionEnd = (typeof transactionEnds)[number];
 
-/** What remains of a transaction that did not end by COMMIT. */
+/** The rest of a transaction that did not end by COMMIT. */
 export type Left = 'nothing' | 'something' | 'unknown';
 
-/** What caused an end, as far as that is more than the end itself says. */
+/** The cause of an end, if it is more than the end itself shows. */
 export type EndCause = {
   /** The limit that the transaction exceeded. */
   readonly limitMs?: number;

@@ -1,4 +1,4 @@
-// What a client asks for: one text of statements, or several statements that count together.
+// The work of a client: one text of statements, or several statements that count together.
 import type { Analysis } from '../../shared/sql/analyse.ts';
 import type { Isolation } from '../../shared/sql/transactions.ts';
 import type { IdempotencyKey } from './idempotency/key-store.ts';
@@ -12,7 +12,7 @@ export type Statement = {
   readonly sql: string | null;
   /** Killing it changes nothing, if the tables that it names are harmless. */
   readonly isRead: boolean;
-  /** What the tables that it names may do beside. The other fields hold only if that is harmless. */
+  /** The further effects of the tables that it names. The other fields hold only if these are harmless. */
   readonly effects: StatementEffects;
   /** One read without locks: all of its rows are of the moment at which it began. */
   readonly seesOneMoment: boolean;
@@ -76,7 +76,7 @@ export type Batch = {
   readonly maxRetries: number;
   /** It ends in a ROLLBACK even if all statements succeed. */
   readonly isDryRun: boolean;
-  /** What a ROLLBACK must be known to undo before anything runs; null: there is no such condition. */
+  /** The writes that a ROLLBACK must be known to undo before anything runs; null: there is no such condition. */
   readonly mustUndo: Writes | null;
   /** The key is stored without a reply: the batch is not run, and never will be. */
   readonly isBarred?: boolean;

@@ -2,7 +2,7 @@
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 
-/** What became of the statements of a request that got no result. */
+/** The outcome of the statements of a request that got no result. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
 
 /** A failure of the gateway's own. */
@@ -12,7 +12,7 @@ export type Failure = Reported & { readonly code: FailureCode };
 export type ServerFailure = Reported & {
   readonly code: null;
   readonly error: ServerError;
-  /** What the gateway adds to MySQL's message, if that alone misleads. */
+  /** The gateway's addition to MySQL's message, if that alone misleads. */
   readonly hint?: string;
   /** It was the first statement, and no batch's: logs and metrics count it as `error`. */
   readonly isAlone: boolean;
@@ -21,7 +21,7 @@ export type ServerFailure = Reported & {
 /** The gateway's own, or MySQL's. */
 export type AnyFailure = Failure | ServerFailure;
 
-/** What both report. */
+/** The common fields of both. */
 type Reported = {
   readonly status: number;
   /** For people: MySQL's own, or ours, which names no host, user or SQL. */

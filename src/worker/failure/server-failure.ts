@@ -8,7 +8,7 @@ import {
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { appliedNothing, type Outcome, type Place, type ServerFailure } from './failure.ts';
 
-/** What the meaning of an error depends on. */
+/** The facts on which the meaning of an error depends. */
 export type RefusedWork = {
   /** Whether it was to run READ ONLY, by the request's wish or the section's. */
   readonly isReadOnly: boolean;

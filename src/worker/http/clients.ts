@@ -16,7 +16,7 @@ export type CurrentRequest = {
   requestId: string;
 };
 
-/** What all clients of a server share. */
+/** The parts that all clients of a server share. */
 export type ClientContext = {
   readonly buffered: BufferedInput;
   readonly maxUrlBytes: number;

@@ -52,7 +52,7 @@ type Forwarded = {
  */
 export type Unanswered = 'gone' | 'not reached' | 'lost' | 'late';
 
-/** What happens to a request that is passed on. */
+/** The events of a request that is passed on. */
 export type ForwardEvents = {
   /** The other worker is responsible for the request from now on. */
   readonly taken: () => void;

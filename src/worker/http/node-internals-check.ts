@@ -16,7 +16,7 @@ import { HttpServer, type RequestHandler } from './server.ts';
 export type InternalsVerdict = {
   /** Which internals the worker may use. */
   readonly internals: NodeInternals;
-  /** What is done in the documented way instead, as the log names it. */
+  /** The documented ways in use instead, as the log names them. */
   readonly replaced: readonly string[];
 };
 

@@ -69,7 +69,7 @@ const readBytes = 64 * 1024;
 /** The callback of net's option `onread`, called on the socket. The bytes are valid until it returns. */
 export type OnRead = (this: Socket, length: number, bytes: Buffer) => true;
 
-/** What `onread` sets. Node documents the option for sockets that connect, and not for accepted ones. */
+/** The fields that `onread` sets. Node documents the option for sockets that connect, and not for accepted ones. */
 type SocketInside = {
   [name: symbol]: unknown;
   readonly _handle?: { useUserBuffer?(buffer: Buffer): void; _consumed?: boolean };

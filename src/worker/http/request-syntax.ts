@@ -127,7 +127,7 @@ const maxTrailerBytes = 16 * 1024;
 /** Chunks, of which the last one is empty, then trailers up to an empty line. */
 class ChunkFrame implements BodyFrame {
   isDone = false;
-  /** What the next byte belongs to. */
+  /** The part to which the next byte belongs. */
   #part: 'size' | 'extension' | 'bytes' | 'end of bytes' | 'trailers' = 'size';
   #size = 0;
   #digits = 0;

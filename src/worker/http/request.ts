@@ -25,7 +25,7 @@ export type IncomingRequest = Pick<
 /** Header fields by their names in lower case. */
 export type RequestHeaders = IncomingHttpHeaders;
 
-/** What a client expects before it sends a body (RFC 9110 section 10.1.1). */
+/** The expectation of a client before it sends a body (RFC 9110 section 10.1.1). */
 export type Expectation = 'none' | '100-continue' | 'unknown';
 
 /** The parts of a head that decide how a request is handled. */
@@ -44,7 +44,7 @@ export type HeadResult =
   | { readonly ok: true; readonly head: RequestHead }
   | { readonly ok: false; readonly failure: Failure };
 
-/** What a head is read from. The request line was checked before node's parser had it. */
+/** The source of a head. The request line was checked before node's parser had it. */
 export type RawHead = Pick<IncomingRequest, 'httpVersion'> & {
   readonly url?: string | undefined;
   readonly rawHeaders: readonly string[];

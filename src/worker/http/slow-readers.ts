@@ -73,7 +73,7 @@ export class StallWatch {
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
   #waiting = 0;
-  /** What the last check without progress saw; null: there was progress since. */
+  /** The acknowledgements at the last check without progress; null: there was progress since. */
   #acknowledged: Acknowledged | null = null;
   #stillSince = 0;
   #isStopped = false;
@@ -134,7 +134,7 @@ export interface ReaderWithSession extends Indexed {
   giveUp(): void;
 }
 
-/** What limits the slow readers of one pool. */
+/** The limits for the slow readers of one pool. */
 export type SlowReadersSettings = {
   /** Whether requests wait for a session. */
   readonly othersWait: () => boolean;

@@ -22,7 +22,7 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-/** What a server needs to speak TLS with a certificate. Each replacement needs all of it: node keeps nothing of the one before. */
+/** The options for TLS with a certificate. Each replacement needs all of them: node keeps nothing of the one before. */
 export function secureOptions({ cert, key }: KeyPair): SecureContextOptions {
   return { cert, key, ciphers: cipherSuites, minVersion: 'TLSv1.2' };
 }

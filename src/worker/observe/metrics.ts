@@ -16,9 +16,9 @@ import {
 import { type NoPrimary, noPrimaryReasons } from '../../shared/servers/judge.ts';
 import type { PipelineObservations } from '../execution/pipeline/pipeline.ts';
 import { type TransactionEnd, transactionEnds } from '../execution/transaction-end.ts';
-import type { ServerStatus } from '../servers/tracked-candidate.ts';
 import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ServerObservations } from '../servers/server.ts';
+import type { ServerStatus } from '../servers/tracked-candidate.ts';
 import {
   type Endpoint,
   type ExchangeSummary,
@@ -217,7 +217,7 @@ const usual: ReadonlySet<string> = new Set(['2xx', '4xx', '5xx']);
 /** Listing thousands of descriptors takes milliseconds: not every second. */
 const countDescriptorsMs = 5_000;
 
-/** What the HTTP server counts: requests in flight, open connections, and connections refused so far. */
+/** The counts of the HTTP server: requests in flight, open connections, and connections refused so far. */
 export type ClientFigures = {
   readonly inFlight: number;
   readonly open: number;

@@ -40,7 +40,7 @@ export type Observation =
 /** Notes an observation; never throws. */
 export type Observe = (observation: Observation) => void;
 
-/** What is known of a request's statements when they are over; times in ms. */
+/** The facts about a request's statements when they are over; times in ms. */
 export type ExchangeSummary = {
   readonly requestId: string;
   /** The section's name. */
@@ -117,7 +117,7 @@ export const endpoints = [
 
 export type Endpoint = (typeof endpoints)[number];
 
-/** What is known of a request from its head. */
+/** The facts about a request from its head. */
 export type RecordedHead = {
   readonly requestId: string;
   readonly endpoint: Endpoint;

@@ -3,7 +3,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 
-/** What is allowed. Each was needed by a real client (docs/guides/from-dbslayer.md). */
+/** The permissions. A real client needed each of them (docs/guides/from-dbslayer.md). */
 export type Rules = {
   /** Heads as DBSlayer's parser took them (slayer_http_parse.c): lines that end with LF alone, several spaces in the request line. */
   readonly looseHeads: boolean;

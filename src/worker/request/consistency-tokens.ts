@@ -5,7 +5,7 @@ import { decodeToken, encodeToken, type Token } from '../servers/consistency/tok
 
 /** How one section reads and writes tokens. */
 export type Tokens = {
-  /** What a request has seen before; a null token: it does not say. */
+  /** Decodes a request's token; null: it has none. */
   readonly decode: (headers: NodeJS.Dict<string | string[]>) => DecodedToken | Refused;
   /** The headers of a reply: what the client has seen now, and had seen before. */
   readonly headers: (seen: TokenResult | null, after: Token | null) => readonly string[];

@@ -37,7 +37,7 @@ import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
 /** The part of its deadline that a request may spend waiting behind others. */
 const longestWaitShare = 1 / 4;
 
-/** What all exchanges of a worker share. */
+/** The parts that all exchanges of a worker share. */
 export type ExchangeContext = {
   readonly executor: Executor;
   readonly buffers: BufferPool;
@@ -82,7 +82,7 @@ type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
   readonly hintFor: NonNullable<RunDecision['hintFor']>;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
-  /** What the client has seen before, by its token; null: it has none. */
+  /** The client's token; null: it sends none. */
   readonly after: Token | null;
 };
 
@@ -152,7 +152,7 @@ export class Exchange
     this.#times = new RunTimes(timeoutMs * longestWaitShare);
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
-    // What a batch has done is not known before its end.
+    // The effect of a batch is not known before its end.
     const holdBytes = work.kind === 'batch' ? Number.POSITIVE_INFINITY : context.holdBytes;
     const onFull = context.tokens === null ? null : () => this.#replyIsFull();
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
@@ -386,7 +386,7 @@ export class Exchange
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
   }
 
-  /** What was executed all the same is never reported as `failed`. */
+  /** An executed statement is never reported as `failed`. */
   #refuse(failure: Failure, end: RunEnd): void {
     if (end.kind === 'batch stopped') {
       this.#fail({ ...failure, outcome: end.outcome });

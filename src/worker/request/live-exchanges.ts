@@ -12,7 +12,7 @@ export interface LiveExchange extends Indexed {
   liveId: number;
   /** When it began, by performance.now(). */
   readonly startedAt: number;
-  /** What the log calls its request. */
+  /** The log's name for its request. */
   readonly requestId: string;
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;

@@ -163,7 +163,7 @@ function cutShort(reason: Reason): Failure {
   return failureOnceSent(code, message, 'failed');
 }
 
-/** What may have become of the statements of a request that an exception ended. */
+/** The possible outcome of the statements of a request that an exception ended. */
 export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
   if (!isSent) return 'not_executed';
   return isRead ? 'failed' : 'unknown';

@@ -80,7 +80,7 @@ function describeLimit({ limitMs }: EndCause): string {
   return limitMs % 1000 === 0 ? ` (${limitMs / 1000} s)` : ` (${limitMs} ms)`;
 }
 
-/** What remains of it, as a sentence behind another one; empty: its end says so. */
+/** The rest of it, as a sentence behind another one; empty: its end says so. */
 export function describeLeft({ end, left }: TransactionOver): string {
   return saysWhatRemains.has(end) ? '' : ` ${leftovers[left]}`;
 }

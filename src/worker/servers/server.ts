@@ -22,7 +22,7 @@ import { Readiness } from './pool/readiness.ts';
 import { ReservedSessions } from './pool/reserved-sessions.ts';
 import { fetchCommandLimit, maxTextBytes, prepareSession, type Session } from './pool/session.ts';
 
-/** What a server needs of its worker. */
+/** The parts that a server gets from its worker. */
 export type ServerSurroundings = {
   /** The buffer that all connections of the process read into. */
   readonly arena: Buffer;
@@ -31,7 +31,7 @@ export type ServerSurroundings = {
   readonly log: Log;
 };
 
-/** What is known of a server that is one of several. */
+/** The knowledge about a server that is one of several. */
 export type Membership = {
   /** Whether a new session is to the server that was probed: a name may lead to another one by now. If not, the server is probed again. */
   readonly confirms: (identity: ServerIdentity) => boolean;
@@ -51,7 +51,7 @@ export interface Routed extends Indexed {
   leaveServer(): void;
 }
 
-/** What a worker holds of a server now, and what it has done so far. */
+/** The present state of a server in a worker, and its counts so far. */
 export type ServerObservations = {
   readonly address: string;
   readonly pool: PoolObservations;

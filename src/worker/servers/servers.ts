@@ -9,18 +9,18 @@ import { type Routed, Server, type ServerSurroundings } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';
 import { Topology } from './topology.ts';
 
-/** What a section needs of its worker. */
+/** The parts that a section gets from its worker. */
 export type SectionSurroundings = ServerSurroundings & {
-  /** What the instance remembers of the section's primary; null: nothing. */
+  /** The instance's memory of the section's primary; null: none. */
   readonly memory: PrimaryMemory | null;
   readonly proposePrimary: ProposePrimary;
 };
 
-/** What a request needs of the server that it runs on. */
+/** The conditions of a request for its server. */
 export type Requirements = {
   /** Declared read-only: it may run on a replica, and once more elsewhere while nothing of its reply has left. */
   readonly isReadOnly: boolean;
-  /** What the client has seen before; null: it does not say. */
+  /** The client's token; null: it sends none. */
   readonly after: Token | null;
   /** A replica did not show what the client has seen: the primary is asked. */
   readonly needsPrimary: boolean;

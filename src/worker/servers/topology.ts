@@ -26,7 +26,7 @@ export type TopologySettings = {
   readonly section: string;
   /** A replica that is further behind is not read from. */
   readonly maxLagMs: number;
-  /** What the instance remembers of the primary; null: nothing. */
+  /** The instance's memory of the primary; null: none. */
   readonly memory: PrimaryMemory | null;
   /** Has the instance remember another primary, before it is written to. */
   readonly proposePrimary: ProposePrimary;
@@ -102,7 +102,7 @@ export class Topology {
     return role === 'replica' && lagMs !== null && lagMs <= this.#settings.maxLagMs;
   }
 
-  /** What the server is now, by its latest view; null: it was never reached. */
+  /** The state of the server by its latest view; null: it was never reached. */
   stateOf(at: number): ServerState | null {
     return (this.#candidates[at] as TrackedCandidate).state;
   }

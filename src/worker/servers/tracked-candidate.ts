@@ -15,7 +15,7 @@ const maxViews = 5;
 const minGapMs = 400;
 const notProbed = 'not asked yet';
 
-/** What a worker reports of a candidate. */
+/** A worker's report about a candidate. */
 export type ServerStatus = {
   readonly role: Role;
   /** Why, for people: no text of the server's, no accounts. */
@@ -32,7 +32,7 @@ export class TrackedCandidate {
   readonly address: string;
   /** Null: not all candidates have been probed yet. */
   verdict: Verdict | null = null;
-  /** What it is, to compare it with what clients have seen; null: it was never reached. */
+  /** Its state, to compare it with what clients have seen; null: it was never reached. */
   state: ServerState | null = null;
   /** Probes so far, failed ones included. */
   probes = 0;

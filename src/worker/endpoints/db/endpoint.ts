@@ -83,7 +83,7 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
 /** How replies are written: exact numbers as JSON's own, or as strings. */
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
-/** What is kept for a section. */
+/** The values that are kept for a section. */
 type Kept = SqlSection & { readonly replies: ReplyVariants };
 
 function createKept({ config, context }: SqlSection): Kept {

@@ -25,7 +25,7 @@ export type MetadataKey = (typeof metadataKeys)[number];
 
 /** A request to /db whose every key has the right type. */
 export type DbRequest = {
-  /** What SERVER names; null: nothing. */
+  /** The section that SERVER names; null: none. */
   readonly section: string | null;
   /** Null when only metadata is asked for. */
   readonly sql: string | null;
@@ -40,7 +40,7 @@ export type DbRequest = {
   readonly metadata: readonly MetadataKey[];
 };
 
-/** What a request asks for, or why it is refused. The message holds no value. */
+/** A decoded request, or why it is refused. The message holds no value. */
 export type Decoded = { readonly ok: true; readonly request: DbRequest } | Refused;
 
 const metadataNames: ReadonlySet<string> = new Set(metadataKeys);

@@ -47,7 +47,7 @@ function reply(json: string): Reply {
   return { ok: true, kind: 'reply', json };
 }
 
-/** What a server says of a write: how many rows it has changed, and in words what else was counted. */
+/** A server's counts of a write: how many rows it has changed, and in words what else was counted. */
 export type WriteCounts = { readonly affectedRows: number | bigint; readonly info: string };
 
 /** The number of rows found. */

@@ -30,7 +30,7 @@ const maxCharacters = 8192;
 const macBytes = 16;
 const tokenSyntax = /^([\w-]+)\.([\w-]+)$/;
 
-/** What is asked of the next transaction of a session. */
+/** The characteristics for the next transaction of a session. */
 export function characteristicsOf({ next, always }: DriverSession): Characteristics {
   return {
     isolation: next.isolation ?? always.isolation,

@@ -25,7 +25,7 @@ const wish: RunWish = {
 /** One request of a driver's, with the session that it brought. */
 export type DriverCall = Call & { readonly session: DriverSession };
 
-/** What BEGIN asks for; null: the server's own. */
+/** The characteristics in a BEGIN; null: the server's own. */
 export type BeginStatement = {
   readonly isolation: Isolation | null;
   readonly isReadOnly: boolean | null;

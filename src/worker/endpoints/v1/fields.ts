@@ -9,7 +9,7 @@ import { describeUnknown } from '../sections.ts';
 /** Why a field cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
 
-/** What a request asks for, or why it is refused; `exact` is its body with every digit of its numbers. */
+/** A decoded request, or why it is refused; `exact` is its body with every digit of its numbers. */
 export type Decoded<Request> =
   | { readonly ok: true; readonly request: Request; readonly exact: () => Fields }
   | Refused;

@@ -12,7 +12,7 @@ import {
   isText,
 } from './fields.ts';
 
-/** What a transaction is to be. */
+/** The characteristics of a new transaction. */
 export type BeginRequest = {
   /** Null: it names none. */
   readonly section: string | null;

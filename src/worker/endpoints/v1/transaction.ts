@@ -114,7 +114,7 @@ function reply(object: object): Decision {
   return { ok: true, kind: 'reply', json: JSON.stringify(object) };
 }
 
-/** What the three have in common: their bodies are decoded, and their replies are JSON. */
+/** The common part of the three: their bodies are decoded, and their replies are JSON. */
 function endpointOf<Request>(
   names: readonly string[],
   decode: (

@@ -12,7 +12,7 @@ import { isSameServer, type LostSession } from '../../../shared/mysql/identity.t
 import type { Log } from '../../../shared/process/log.ts';
 import type { Session } from '../../servers/pool/session.ts';
 
-/** What a key stands for; both are SHA-256 sums in hexadecimal. */
+/** An idempotency key and the identity of its request; both are SHA-256 sums in hexadecimal. */
 export type IdempotencyKey = {
   /** The sum of the section and the key. */
   readonly id: string;

@@ -61,7 +61,7 @@ export interface PipelineClient extends ResultSink {
   pipelineLost(): void;
 }
 
-/** What the pipeline has done so far, and the sessions that it holds now. */
+/** The counts of the pipeline so far, and the sessions that it holds now. */
 export type PipelineObservations = {
   readonly statements: number;
   readonly reruns: number;
@@ -178,7 +178,7 @@ export class Pipeline {
     } else {
       this.latencies.notePipelined(shape, ms, bytes, now);
     }
-    // What it names is not what the catalogue says.
+    // The catalogue is out of date about what the statement names.
     if (isRefusedWrite) this.#server.catalogue.outdate();
     return !isLimited && !isRefusedWrite;
   }
@@ -369,7 +369,7 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
 export const maxTurns = 64;
 export const maxMs = 2;
 
-/** What is written together. */
+/** The statements that are written together. */
 export type Gathering = {
   /** How many statements would be written now. */
   readonly size: () => number;

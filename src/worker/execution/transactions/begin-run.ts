@@ -37,10 +37,10 @@ type Phase = 'created' | 'reserving' | 'acquiring' | 'beginning' | 'ended';
 const unreachable: RunEnd = { kind: 'not executed', reason: 'server unreachable' };
 const separator = '\n;';
 
-/** What is asked for. */
+/** A BEGIN to run. */
 export type BeginRequest = {
   readonly wish: TransactionCharacteristics;
-  /** What the client has seen before; null: it does not say. */
+  /** The client's token; null: it sends none. */
   readonly after: Token | null;
   /** How long its client may leave it idle. */
   readonly idleMs: number;
@@ -138,7 +138,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
 
   // What the acquisition of a session asks and reports.
 
-  /** What an earlier request left in the session must not be read in the transaction. */
+  /** The transaction must not read what an earlier request left in the session. */
   needsFreshSession(): boolean {
     return true;
   }

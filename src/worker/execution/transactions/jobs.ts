@@ -1,4 +1,4 @@
-// What is done in one step of an open transaction: a statement, COMMIT or ROLLBACK.
+// The job of one step of an open transaction: a statement, COMMIT or ROLLBACK.
 import { fetchStatus } from '../../../shared/mysql/commands.ts';
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import {
@@ -37,13 +37,13 @@ export type Done = {
   readonly end: RunEnd;
   /** How the job has ended the transaction; null: it is open. */
   readonly ended: TransactionEnd | null;
-  /** What remains of a transaction that did not end by COMMIT; missing: `end` says. */
+  /** The rest of a transaction that did not end by COMMIT; missing: `end` says. */
   readonly left?: Left;
-  /** What caused its end, if that is more than `ended` says. */
+  /** The cause of its end, if it is more than `ended` says. */
   readonly cause?: EndCause;
 };
 
-/** What a job works with. */
+/** The tools of a job. */
 export interface JobTools {
   readonly lease: SessionLease;
   readonly sink: RunSink;
@@ -63,7 +63,7 @@ export interface JobTools {
   undoAfterStop(reason: StopReason): Promise<Done>;
 }
 
-/** What is done in a step. */
+/** The job of a step. */
 export interface Job {
   readonly kind: 'statement' | 'commit' | 'rollback';
   /** Whether all of its answer is of one moment, so that a position can bound what it has seen. */
@@ -308,10 +308,10 @@ export class CommitJob implements Job {
   }
 }
 
-/** What a ROLLBACK has undone; `nothing`: the transaction had been committed before. */
+/** The extent of a ROLLBACK; `nothing`: the transaction had been committed before. */
 export type RolledBack = 'all' | 'a part' | 'nothing' | 'unknown';
 
-/** What a ROLLBACK has undone, by what remains. */
+/** The extent of a ROLLBACK, by what remains. */
 const undoneBut: Readonly<Record<Left, RolledBack>> = {
   nothing: 'all',
   something: 'a part',
@@ -344,7 +344,7 @@ function notCommitted(outcome: Outcome, ended: 'lost' | 'ended'): Done {
   return { end: { kind: 'transaction ended', outcome }, ended };
 }
 
-/** What became of a transaction that was undone. */
+/** The outcome of a transaction that was undone. */
 export function outcomeOf(undone: Undone): Outcome {
   switch (undone) {
     case 'rolled_back':

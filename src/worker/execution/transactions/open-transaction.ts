@@ -41,7 +41,7 @@ export type Doubt = {
   readonly isCall: boolean;
 };
 
-/** What a transaction reports. */
+/** The reports of a transaction. */
 export type TransactionEvents = {
   /** A step is over, and this is its end. */
   readonly stepEnded: (end: RunEnd) => void;
@@ -187,7 +187,7 @@ export class OpenTransaction implements Routed {
   /** It waits for no server. */
   reconsider(): void {}
 
-  /** What its client has seen, at most, as its server says beside it. */
+  /** The client's token: what it has seen, at most, as its server reports beside it. */
   async seenNow(): Promise<TokenResult | null> {
     const { consistency, control } = this.context;
     if (consistency === null) return null;
@@ -254,7 +254,7 @@ export class OpenTransaction implements Routed {
     this.#finish(lease.isLost ? 'lost' : end, leftBy(undone));
   }
 
-  /** What is known of an end of this transaction, now, beside the end itself. */
+  /** The known cause of an end of this transaction, now. */
   causeOf(end: TransactionEnd): EndCause {
     const { idleMs, totalMs } = this.#times;
     switch (end) {
@@ -288,7 +288,7 @@ export class OpenTransaction implements Routed {
   }
 }
 
-/** What remains after a ROLLBACK. */
+/** The rest after a ROLLBACK. */
 export function leftBy(undone: Undone): Left {
   switch (undone) {
     case 'rolled_back':

@@ -260,7 +260,7 @@ export class StepRun implements Execution, Step, JobTools {
   }
 }
 
-/** What remains of a transaction whose last step ended so. */
+/** The rest of a transaction whose last step ended in this way. */
 function leftOf(end: RunEnd): Left {
   switch (end.kind) {
     case 'answered':

@@ -36,7 +36,7 @@ const quietMs = 10_000;
  * close it.
  */
 export class Catalogue {
-  /** What is built in on this server. */
+  /** The functions that are built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
   readonly isOwn = true;
   readonly #pool: Pool;
@@ -79,7 +79,7 @@ export class Catalogue {
     this.#reading?.destroy(new Error('the catalogue is closing'));
   }
 
-  /** What the names of tables mean; null: that is not known at present. */
+  /** The meanings of tables' names; null: unknown at present. */
   get objects(): StoredObjects | null {
     return this.#objects;
   }

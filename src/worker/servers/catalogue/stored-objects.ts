@@ -1,4 +1,4 @@
-// What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
+// The meanings of tables' names on a server: base tables, views with their definitions, triggers; and whether they are harmless.
 import { analyse } from '../../../shared/sql/analyse.ts';
 import { readTriggerBody } from '../../../shared/sql/routines.ts';
 import type { TableName } from '../../../shared/sql/table-names.ts';
@@ -13,7 +13,7 @@ export type NameRules = {
   readonly builtIns: BuiltIns;
 };
 
-/** What a read or write of a table may do besides. */
+/** The further effects of a read or write of a table. */
 export type Effects = {
   /** It changes nothing else, leaves nothing in the session, and reads nothing that was left there. */
   readonly isHarmless: boolean;
@@ -104,12 +104,12 @@ export class StoredObjects {
     );
   }
 
-  /** What a read of these tables may do besides. */
+  /** The further effects of a read of these tables. */
   effectsOfReading(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, false);
   }
 
-  /** What a write to these tables may do through their triggers and views. */
+  /** The further effects of a write to these tables, through their triggers and views. */
   effectsOfWriting(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, true);
   }

@@ -10,7 +10,7 @@ import type { Session } from '../pool/session.ts';
 import { type PositionAnswer, type PositionQuery, queryFor } from './position-query.ts';
 import { formatEvents, type MariadbEvents, type SeenPosition, type Token } from './token.ts';
 
-/** What a worker knows of the server now. */
+/** A worker's present knowledge of the server. */
 export type ServerState = {
   /** The server's own name. */
   readonly name: string;
@@ -30,7 +30,7 @@ export type ServerState = {
  */
 export type PositionCheck = 'ready' | 'behind' | 'lost' | 'unverified';
 
-/** What a client has seen after a statement. */
+/** The client's token after a statement. */
 export type TokenResult = {
   /** An upper bound; null: it is not known. */
   readonly token: Token | null;
@@ -341,7 +341,7 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
 /** What one request's client has seen before, and sees now, at the server that runs its statements. */
 export class RequestConsistency {
   readonly #consistency: Consistency;
-  /** What the client has seen before; null: it does not say. */
+  /** The client's token; null: it sends none. */
   readonly #after: Token | null;
   /** Whether the server could not say if it shows what the client has seen. */
   #isUnverified = false;

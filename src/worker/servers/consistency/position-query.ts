@@ -19,7 +19,7 @@ export type PositionQuery = {
   ) => PositionAnswer | null;
 };
 
-/** What a server answered. */
+/** The answer of a server. */
 export type PositionAnswer = {
   /** An upper bound of what the statement saw; null: there is none. */
   readonly position: SeenPosition | null;

@@ -22,7 +22,7 @@ const answerTimeoutMs = 1_000;
 /** At most this many lost sessions are remembered, to be ended later. */
 const maxLost = 1_000;
 
-/** What the control connection has done. */
+/** The counts of the control connection. */
 export type ControlObservations = {
   connected: boolean;
   killsOk: number;

@@ -30,10 +30,10 @@ export type PoolSettings = {
   readonly log: Log;
 };
 
-/** What the user of a session says about it: an `unclean` one is reset before it is lent again. */
+/** The verdict of a session's user: an `unclean` session is reset before it is lent again. */
 export type SessionVerdict = 'clean' | 'unclean' | 'broken';
 
-/** What the pool holds now, and what it has done so far. */
+/** The present state of the pool, and its counts so far. */
 export type PoolObservations = {
   /** The most sessions that there may be. */
   readonly size: number;

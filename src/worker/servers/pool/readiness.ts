@@ -36,7 +36,7 @@ const spareOpen: ReadonlySet<ConnectFailure['kind']> = new Set([
 
 const ready: ReadyAnswer = { isReady: true };
 
-/** What the probe needs of the pool. */
+/** The parts of the pool that the probe uses. */
 type ProbedPool = Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive' | 'connectFailure'>;
 
 /** Asks the server, at most once in a second. Its owner must close it. */

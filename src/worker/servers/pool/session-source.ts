@@ -7,7 +7,7 @@ import { Backoff, openWithin } from './connecting.ts';
 import type { Reachability } from './reachability.ts';
 import type { Session } from './session.ts';
 
-/** What the pool does with new sessions. */
+/** The pool's reactions to new sessions. */
 export interface SessionEvents {
   /** @param since when its connection began to be opened (performance.now) */
   opened(session: Session, since: number): void;

@@ -26,7 +26,7 @@ import { prepare } from './connecting.ts';
  */
 export const staleAfterMs = 500;
 
-/** What every session starts from. */
+/** The settings with which every session starts. */
 export type SessionSettings = {
   readonly database: string;
   /** The operator's statements (init_sql), one command each. */
@@ -187,7 +187,7 @@ export function isTooLarge(
   return commandBytes(packet) >= commandLimitBytes;
 }
 
-/** What servers allow max_allowed_packet to be. */
+/** The range of max_allowed_packet on servers. */
 const [minLimitBytes, maxLimitBytes] = [1024, 1024 ** 3];
 
 /**

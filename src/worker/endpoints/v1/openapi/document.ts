@@ -163,7 +163,7 @@ function describeV1(): Schema {
   };
 }
 
-/** What operations of /v1 that run statements differ in. */
+/** The differences between operations of /v1 that run statements. */
 type Operation = {
   readonly operationId: string;
   readonly summary: string;
@@ -172,7 +172,7 @@ type Operation = {
   /** The schema of the request. */
   readonly asked: string;
   readonly status?: number;
-  /** What the status means. */
+  /** The meaning of the status. */
   readonly done?: string;
   readonly reply: Schema;
   readonly otherFormats?: Schema;
