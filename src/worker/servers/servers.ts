@@ -90,6 +90,8 @@ export class Servers {
   /** Whether any server can serve. */
   get readiness(): ReadyAnswer {
     if (this.topology.statuses.some(({ role }) => role !== 'unusable')) return { isReady: true };
+    const errno = this.topology.refusal;
+    if (errno !== null) return { isReady: false, code: 'DATABASE_REFUSED', errno };
     const code = this.topology.isDecided ? 'NO_SERVER' : 'STARTING';
     return { isReady: false, code, errno: null };
   }

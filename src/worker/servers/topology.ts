@@ -92,6 +92,13 @@ export class Topology {
     return this.#candidates.map(({ status }) => status);
   }
 
+  /** MySQL's number, if each of the servers refuses the gateway's login; null: one does not. */
+  get refusal(): number | null {
+    const failures = this.#candidates.map(({ failure }) => failure);
+    const areAllRefused = failures.every((failure) => failure?.kind === 'login refused');
+    return areAllRefused ? (failures[0]?.errno ?? null) : null;
+  }
+
   statusOf(at: number): ServerStatus {
     return (this.#candidates[at] as TrackedCandidate).status;
   }

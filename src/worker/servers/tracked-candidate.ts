@@ -73,6 +73,11 @@ export class TrackedCandidate {
     return { role: verdict?.role ?? 'unusable', reason, lagMs, changes };
   }
 
+  /** Why the latest probe failed; null: it did not, or there was none. */
+  get failure(): ConnectFailure | null {
+    return this.#failure;
+  }
+
   noteView(view: ServerView): void {
     const before = this.view;
     const isOther = before !== null && before.identity.name !== view.identity.name;

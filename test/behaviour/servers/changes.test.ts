@@ -232,6 +232,18 @@ test('a server that does not take a password is left out, and the log has the re
     const waiting = write(gateway, 4);
     await change(serverAt(0), password);
     assert.equal((await waiting).status, 200);
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+
+    for (const server of set.servers) {
+      await change(server, 'another');
+      server.link.cutAll();
+    }
+    await eventually('/readyz names the refusal', async () => {
+      const { code, errno } = (await gateway.get('/readyz')).json<Record<string, unknown>>();
+      return code === 'DATABASE_REFUSED' && errno === 1045;
+    });
+    for (const server of set.servers) await change(server, password);
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
   });
 });
 
