@@ -43,7 +43,7 @@ type StatusQuery = {
   readonly columns: SourceColumns | null;
 };
 
-/** What can be asked on one connection. If the server or its account changes, a new connection asks again. */
+/** The questions that one connection allows. If the server or its account changes, a new connection asks again. */
 export type Questions = {
   readonly identity: ServerIdentity;
   readonly variables: readonly Variable[];

@@ -96,7 +96,7 @@ function chooseInRing(first: SeenCandidate, ring: readonly SeenCandidate[]): Cho
 /** Chooses among several eligible candidates. */
 function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
-  // What has been written there since its latest view is not known yet.
+  // The writes since its latest view are not known yet.
   if (inUse !== undefined && eligible.some((one) => isAheadOfView(one, inUse))) {
     return settled(inUse, 'in use, and not probed since another one was found writable');
   }

@@ -35,7 +35,9 @@ export type Reading = { readonly facts: Facts; readonly lexer: LexerState };
 /** `any`: the session may have every sql_mode. `escaping`: all of these except NO_BACKSLASH_ESCAPES. */
 export type SqlModes = 'any' | 'escaping';
 
-/** What the text alone says. It does not show views and triggers, so this holds only if the tables that it names are harmless. */
+/**
+ * The classification by the text alone. It does not show views and triggers, so this holds only if the tables that it names are harmless.
+ */
 export type Classification = {
   /**
    * `read`: if it is killed, it has applied nothing. `write`: INSERT, UPDATE, DELETE, REPLACE. `other`: everything else, and reads
@@ -377,7 +379,7 @@ function isWriting(main: string): boolean {
   return main === 'INSERT' || main === 'UPDATE' || main === 'DELETE' || main === 'REPLACE';
 }
 
-/** What holds for both of two readings, or for two statements that run one after another. */
+/** The properties that hold for both of two readings, or for two statements that run one after another. */
 function both(one: Classification, other: Classification): Classification {
   return {
     kind: one.kind === other.kind ? one.kind : 'other',
@@ -395,7 +397,7 @@ function both(one: Classification, other: Classification): Classification {
   };
 }
 
-/** What holds for a text under two readings. */
+/** The properties of a text that hold under two readings. */
 function underBoth(one: Classification, other: Classification): Classification {
   const confinedTo = sameTables(one.confinedTo, other.confinedTo);
   const procedure = other.procedure === null ? null : one.procedure;

@@ -29,7 +29,7 @@ export type Bound = { readonly ok: true; readonly sql: string } | Unbound;
 type Unbound = { readonly ok: false; readonly failure: BindFailure };
 
 /**
- * What `IN (…)` holds for an empty array: nothing equals it, and everything differs from it, NULL included.
+ * The content of `IN (…)` for an empty array: nothing equals it, and everything differs from it, NULL included.
  * (`IN (NULL)` would make NOT IN match nothing too, and MySQL allows no LIMIT here.) A derived table, because with it the servers
  * see through a semi-join that nothing can match, and read no row. With `FROM DUAL` they scan the other table
  * (seen on MySQL 9.7, and on MariaDB 10.11, which still scans it in an UPDATE or DELETE of one table).

@@ -1,5 +1,5 @@
-// What the bodies of stored routines, triggers and views may do: the tables and routines that they name, and whether they do something that
-// a READ ONLY transaction does not stop.
+// The possible effects of the bodies of stored routines, triggers and views: the tables and routines that they name, and whether they do
+// something that a READ ONLY transaction does not stop.
 
 import { analyse } from './analyse.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer, tokenKinds } from './lexer.ts';
@@ -81,7 +81,7 @@ const settingWords = words('DEFAULT RESOURCE ROLE STATEMENT');
 const conditionWords = words('NOT SQLSTATE VALUE');
 const globalWords = words('GLOBAL PERSIST PERSIST_ONLY');
 
-/** What a statement or a view may reach, under every reading of its backslashes; null: that is not known, or it acts. */
+/** The reach of a statement or a view, under every reading of its backslashes; null: it is unknown, or the statement acts. */
 export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null {
   const all: { calls: CallName[]; names: TableName[] } = { calls: [], names: [] };
   for (const reading of allReadings) {
@@ -99,8 +99,8 @@ export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null 
 }
 
 /**
- * What the body of a stored function, procedure or package may reach; null: it does something that READ ONLY does not stop, or that is not
- * known.
+ * The reach of the body of a stored function, procedure or package; null: it is unknown, or the body does something that READ ONLY does not
+ * stop.
  * @param sqlMode the sql_mode at its creation
  */
 export function reachOfRoutine(body: string, sqlMode: string, builtIns: BuiltIns): Reach | null {

@@ -1,4 +1,4 @@
-// What a statement does to its transaction: which statements the gateway's own transactions may contain, and which ones begin, end or
+// The effect of a statement on its transaction: which statements the gateway's own transactions may contain, and which ones begin, end or
 // configure a transaction of a session that lives from request to request, and what a ROLLBACK undoes. The text does not show what a
 // procedure does.
 import type { Analysis } from './analyse.ts';

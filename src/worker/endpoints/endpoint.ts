@@ -27,7 +27,7 @@ export type Route = {
   readonly endpoint: Endpoint;
 };
 
-/** What answers on a path. */
+/** The endpoint of a path. */
 export type Endpoint = PlainEndpoint | SqlEndpoint;
 
 /** Answers by itself, without a body and without SQL. */

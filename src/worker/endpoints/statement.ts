@@ -20,7 +20,7 @@ export type StatementSettings = Pick<
   'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'
 >;
 
-/** What endpoints that run SQL need of a section, beside what an exchange needs. */
+/** The parts of a section for endpoints that run SQL, beside those for an exchange. */
 export type SqlContext = {
   /** Null: rows are written one by one. */
   readonly rowModule: RowModule | null;
@@ -160,7 +160,7 @@ export function decideAnalysed(
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
-  // What is not allowed in a READ ONLY transaction would be refused in the pipeline.
+  // The pipeline would refuse what a READ ONLY transaction does not allow.
   const maySharePlace =
     isRead &&
     isClean &&

@@ -155,7 +155,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     this.#lease?.interrupt();
   }
 
-  // What the acquisition of a session asks and reports.
+  // Questions and reports of the acquisition of a session.
 
   needsFreshSession(): boolean {
     return this.#batch.steps.some(
@@ -333,7 +333,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     return describeBreak(broken, outcome, this.#batch.isReadOnly, this.#stopReason);
   }
 
-  // What the statements report.
+  // Reports of the statements.
 
   get sink(): RunSink {
     return this.#events.sink;

@@ -192,7 +192,7 @@ export class BatchWork {
     return this.#lease.rollBack(this.#hasSavepoint ? this.#savepoint : null);
   }
 
-  // What the results report.
+  // Reports of the results.
 
   get sink(): RunSink {
     return this.#owner.sink;

@@ -68,7 +68,7 @@ export interface RunSink extends ResultSink {
   fitsRows(bytes: number): boolean;
   /** Forgets the results so far; returns false if some have left already. */
   restart(): boolean;
-  /** What was made of one complete result set; null if some has left, or there is more. */
+  /** The bytes of one complete result set; null if some have left, or there are more result sets. */
   held(): SharedResults | null;
   /** Takes what another sink has made of the same results. */
   adopt(held: SharedResults): void;
@@ -144,7 +144,7 @@ export type RunEnd =
   | { readonly kind: 'commit running' }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
-  /** What the client has seen before no longer exists, provably. Nothing was executed, or only read. */
+  /** The server provably lacks something that the client has seen before. Nothing was executed, or only read. */
   | { readonly kind: 'token lost'; readonly isRead: boolean }
   /** The request only reads, and one of its statements may do more. It was not executed. */
   | {

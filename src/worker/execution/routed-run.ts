@@ -129,7 +129,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#run?.abandonResults?.();
   }
 
-  // What the router says.
+  // Reports of the router.
 
   reconsider(): void {
     if (this.#phase === 'waiting') this.#seek();
@@ -148,7 +148,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#events.seen(seen);
   }
 
-  // What the run says.
+  // Reports of the run.
 
   runEnded(end: RunEnd): void {
     const server = this.#server as Server;

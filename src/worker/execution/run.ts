@@ -104,7 +104,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     else this.#execute();
   }
 
-  /** What was sent for another request does not count. */
+  /** Statements that were sent for another request do not count. */
   get isSent(): boolean {
     return this.#wasWritten || this.#alone?.isSent === true;
   }
@@ -161,7 +161,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     return this.#events.sink.totalBytes;
   }
 
-  // What the run on a session of its own reports.
+  // Reports of the run on its own session.
 
   /** The first of the identical reads that follow it goes on waiting in its place. */
   handOverPlace(): Waiter | null {
@@ -193,7 +193,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     } else this.#end(end);
   }
 
-  // What the pipeline reports.
+  // Reports of the pipeline.
 
   pipelineWrote(now: number, position: PositionRead | null): void {
     this.#wasWritten = true;
@@ -231,7 +231,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
 
   columns(columns: readonly Column[], more: boolean): void {
     const { sink } = this.#events;
-    // What is pipelined is small: it ends as it begins.
+    // A pipelined answer is small: it ends as it begins.
     if (this.#phase === 'alone') this.#times.answerBegins();
     if (this.#phase !== 'pipelined' || sink.fitsColumns(columns) || !this.#leaveForSize()) {
       sink.columns(columns, more);
@@ -360,7 +360,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     }
   }
 
-  // What is shared with identical reads.
+  // Requests of identical reads that share this run.
 
   /** Null: it runs for itself. */
   #createSharing(): Sharing<Run> | null {

@@ -17,9 +17,9 @@ export interface SessionUser {
   readonly isRecovering?: boolean;
   /** Called when it has waited for too long. Returns what takes its place in the queue; null, or missing: nothing does. */
   handOverPlace?(): Waiter | null;
-  /** What the session is for only reads: its position may be checked behind the statement. */
+  /** The session is for reading only, so its position may be checked behind the statement. */
   readonly isRead: boolean;
-  /** What follows runs in a READ ONLY transaction. */
+  /** The following statements run in a READ ONLY transaction. */
   readonly isReadOnly: boolean;
   /** Whether what an earlier request left in the session may be read. */
   needsFreshSession(): boolean;

@@ -91,7 +91,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     other.#acquisition.giveWayTo(this.#acquisition);
   }
 
-  /** What waits for it, in a place of the queue that the caller has. */
+  /** Returns the waiter for it, in a place of the queue that the caller has. */
   enqueued(): Waiter {
     this.#acquisition.enqueued();
     return this.#acquisition;
@@ -159,7 +159,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     return seen;
   }
 
-  // What the acquisition asks and reports.
+  // Questions and reports of the acquisition.
 
   get waitLimit(): WaitLimit {
     return this.#owner.waitLimit;
@@ -251,7 +251,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     return firstRowCommand(sql, connection, (row) => this.#asked(row));
   }
 
-  // What the query reports.
+  // Reports of the query.
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
@@ -298,7 +298,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     else this.#finish(flagsClean, error, null);
   }
 
-  /** What is asked on the session between the statements' end and its release. */
+  /** Sends the further questions on the session, between the statements' end and its release. */
   async #askMore(flagsClean: boolean, error: ServerError | null): Promise<void> {
     const { connection } = this.#session as Session;
     let facts: ServerFacts | null = null;

@@ -42,7 +42,7 @@ export type AnalysedStatement = Statement & {
   readonly analysis: Analysis;
 };
 
-/** What a statement must have done, or all is undone. Bounds are inclusive. */
+/** The condition that a statement must meet, or all is undone. Bounds are inclusive. */
 export type Expectation = {
   readonly of: 'affected_rows' | 'row_count';
   readonly min: number;

@@ -1,4 +1,4 @@
-// What a client gets that has sent nothing at all: MySQL's clients wait for the server's greeting, and show this error in its place.
+// The answer to a client that has sent nothing at all: MySQL's clients wait for the server's greeting, and show this error in its place.
 
 /** ER_HANDSHAKE_ERROR. */
 const errno = 1043;

@@ -36,7 +36,7 @@ export function createDbHeads(exactAsStrings: boolean): ResultHeads {
 /** Keys after SERVER, with their values as JSON. */
 export type Trailer = readonly (readonly [key: string, json: string])[];
 
-/** What a request wants beside its results. */
+/** A request's wishes beside its results. */
 export type DbExtras = {
   /** Returns the keys after a success. `facts` is null unless one of them needs the server. */
   readonly describe: (facts: ServerFacts | null) => Trailer;

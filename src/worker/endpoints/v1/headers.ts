@@ -1,11 +1,11 @@
-// What the headers of a request to /v1 ask for: the media type and coding of its reply, and its idempotency key.
-// Media types and codings by weight, RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3.
+// The headers of a request to /v1: the media type and coding of its reply, and its idempotency key. Media types and codings by weight, RFC
+// 9110 sections 12.4.2, 12.5.1 and 12.5.3.
 
 import { type Failure, refusal } from '../../failure/failure.ts';
 import type { IncomingRequest, RequestHeaders } from '../../http/request.ts';
 import { checkKey } from './idempotency.ts';
 
-/** What replies can be. If a client likes several best, it gets the first of them. */
+/** The media types of replies. If a client accepts several best, it gets the first of them. */
 export const mediaTypes = ['application/json', 'application/x-ndjson', 'text/csv'] as const;
 
 /** One of them. */
@@ -14,7 +14,7 @@ export type MediaType = (typeof mediaTypes)[number];
 const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
 
 /**
- * What is wrong with a request's headers, before its body is read; null: nothing.
+ * The fault of a request's headers, before its body is read; null: none.
  * @param takesKeys whether any section does
  */
 export function checkHeaders({ headers }: IncomingRequest, takesKeys: boolean): Failure | null {

@@ -24,8 +24,8 @@ const unfit = (reason: string): Refused =>
 const visible = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * What is wrong with a request's key, before its body is read; null: nothing. Node joins several keys by a comma and a blank, and a blank
- * is no visible character.
+ * The fault of a request's key, before its body is read; null: none. Node joins several keys by a comma and a blank, and a blank is no
+ * visible character.
  * @param isTaken whether any section takes keys
  */
 export function checkKey(header: string | undefined, isTaken: boolean): Failure | null {

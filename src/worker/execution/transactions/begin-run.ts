@@ -125,7 +125,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     return this.#context.address;
   }
 
-  // What the reserved sessions answer.
+  // Answers of the reserved sessions.
 
   reserved(): void {
     this.#phase = 'acquiring';
@@ -136,7 +136,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     this.#end({ kind: 'not executed', reason });
   }
 
-  // What the acquisition of a session asks and reports.
+  // Questions and reports of the acquisition of a session.
 
   /** The transaction must not read what an earlier request left in the session. */
   needsFreshSession(): boolean {

@@ -101,7 +101,7 @@ export class StepRun implements Execution, Step, JobTools {
     return this.#transaction.context.address;
   }
 
-  // What the transaction reports.
+  // Reports of the transaction.
 
   granted(session: Session): void {
     this.#phase = 'working';
@@ -132,7 +132,7 @@ export class StepRun implements Execution, Step, JobTools {
     if (this.#phase === 'working') this.stop('deadline');
   }
 
-  // What the job asks for.
+  // Requests of the job.
 
   get lease(): SessionLease {
     return this.#lease as SessionLease;

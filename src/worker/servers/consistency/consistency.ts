@@ -71,7 +71,9 @@ const progressSql =
 /** One server's consistency, as one worker knows it. */
 export class Consistency {
   readonly #state: () => ServerState | null;
-  /** What one run of the server has, by its latest answer, and what of that it certainly shows: the log may be ahead of the engine. */
+  /**
+   * The transactions of one run of the server, by its latest answer, and those that it certainly shows: the log may be ahead of the engine.
+   */
   #known: { readonly run: string; readonly answer: PositionAnswer; visible: MariadbEvents } | null =
     null;
   readonly #last = new WeakMap<Session, PositionAnswer>();
@@ -117,7 +119,7 @@ export class Consistency {
     return check === 'behind' && state.isPrimary ? 'unverified' : check;
   }
 
-  /** What a client has seen after a statement on a session. @param row the answer to the query; null: there was none */
+  /** The client's token after a statement on a session. @param row the answer to the query; null: there was none */
   seenOn(
     session: Session,
     row: readonly (string | null)[] | null,
@@ -314,7 +316,7 @@ function describeSeen(
   if (position === null) return unknownToken;
   const merged = before === null ? position : mergeSeen(before.position, position);
   const seen = { token: { server: name, position: merged }, missing: 'nothing' } as const;
-  // What the same server has shown before its commit ended may be rolled back, and is shown there as it is now.
+  // Changes that the same server has shown before their commit ended may be rolled back, and it shows them as they are now.
   return has === true || (before?.server === name && position.kind === 'mysql')
     ? { ...seen, isVerified: true }
     : unverified({ ...seen, isVerified: false });
@@ -327,7 +329,7 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
   }
   if (earlier.kind === 'mysql' && later.kind === 'mysql') {
     const executed = uniteSets(earlier.executed, later.executed);
-    // What has been executed since is listed only once: otherwise a token would grow with each reply.
+    // Transactions that have been executed since are listed only once: otherwise a token would grow with each reply.
     const owned = subtractSets(uniteSets(earlier.owned, later.owned), executed);
     return { kind: 'mysql', executed, owned };
   }
@@ -338,7 +340,7 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
   return later;
 }
 
-/** What one request's client has seen before, and sees now, at the server that runs its statements. */
+/** The token of one request's client, before and now, at the server that runs its statements. */
 export class RequestConsistency {
   readonly #consistency: Consistency;
   /** The client's token; null: it sends none. */
@@ -377,7 +379,7 @@ export class RequestConsistency {
     return this.#consistency.queryOn(connection);
   }
 
-  /** What the client has seen after a statement on a session. @param row the answer to the query; null: there was none */
+  /** The client's token after a statement on a session. @param row the answer to the query; null: there was none */
   see(
     session: Session,
     row: readonly (string | null)[] | null,

@@ -21,7 +21,7 @@ export type SeenPosition =
   | { readonly kind: 'mysql'; readonly executed: GtidSets; readonly owned: GtidSets }
   | { readonly kind: 'galera'; readonly cluster: string; readonly committed: bigint };
 
-/** What the client that sends it has seen. */
+/** The positions that the token's client has seen. */
 export type Token = {
   /** The server's own name. */
   readonly server: string;

@@ -36,7 +36,7 @@ export type SessionSettings = {
 const resetTimeoutMs = 5_000;
 
 /**
- * What the gateway needs: its own character set; autocommit, because a global autocommit=0 would lose
+ * The settings that the gateway needs: its own character set; autocommit, because a global autocommit=0 would lose
  * writes at the next reset; no completion_type, because ROLLBACK and COMMIT would begin another transaction,
  * or end the connection; the session tracker, because its flag tells a session that was changed; a bound for idle transactions, which
  * init_sql may change. While a client reads 1.3 MiB, a third of a send buffer, MySQL may be able to write nothing: at 0.5 KB/s that takes
