@@ -2,7 +2,7 @@
 import type { Analysis } from './analyse.ts';
 import type { Facts, Token } from './facts.ts';
 import { tokenKinds } from './lexer.ts';
-import { clausesOf } from './transactions.ts';
+import { clausesOf, isOfTemporaryTable } from './transactions.ts';
 import { words } from './vocabulary.ts';
 
 /** The effect of a statement on its session. */
@@ -48,7 +48,8 @@ export function sessionEffectOf({ classification, readings }: Analysis): Session
 
 function effectOf(facts: Facts): SessionEffect | null {
   const { verb, kept } = facts;
-  const [, second, third, fourth] = kept.map(({ word }) => word);
+  if (isOfTemporaryTable(facts)) return 'temporary table';
+  const [, second] = kept.map(({ word }) => word);
   switch (verb) {
     case 'BEGIN':
       // BEGIN NOT ATOMIC … END is a block.
@@ -59,13 +60,8 @@ function effectOf(facts: Facts): SessionEffect | null {
       return branchWords.has(second ?? '') ? 'distributed transaction' : null;
     case 'SET':
       return effectOfSet(facts);
-    case 'CREATE': {
-      const isTemporary = second === 'TEMPORARY' || (third === 'REPLACE' && fourth === 'TEMPORARY');
-      return isTemporary ? 'temporary table' : null;
-    }
     case 'DROP':
-      if (second === 'PREPARE') return 'prepared statement';
-      return second === 'TEMPORARY' ? 'temporary table' : null;
+      return second === 'PREPARE' ? 'prepared statement' : null;
     default:
       return effects.get(verb) ?? null;
   }

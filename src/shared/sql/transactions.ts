@@ -62,13 +62,23 @@ function whyNot(facts: Facts, isReadOnly: boolean): string | null {
     return facts.main === '' ? 'the gateway does not recognise the statement after its WITH' : null;
   if (verb === 'SET') return whyNotSet(kept);
   const savepoint = savepointOf(kept);
-  if (savepoint === null) return mayEnd;
+  if (savepoint === null) return isOfTemporaryTable(facts) ? temporaryTable : mayEnd;
   return isOurs(savepoint)
     ? `names of savepoints that begin with ${savepointPrefix} are reserved for the gateway`
     : null;
 }
 
 const mayEnd = 'it might end the transaction; run it outside of one';
+const temporaryTable =
+  'a rollback does not undo it; use WITH, an ordinary table, or a procedure that creates and uses the temporary table';
+
+/** CREATE or DROP of a temporary table. */
+export function isOfTemporaryTable({ verb, kept }: Facts): boolean {
+  const [, second, third, fourth] = kept.map(({ word }) => word);
+  if (verb === 'DROP') return second === 'TEMPORARY';
+  const isReplaced = second === 'OR' && third === 'REPLACE';
+  return verb === 'CREATE' && (isReplaced ? fourth : second) === 'TEMPORARY';
+}
 
 /** Locks are not writes: READ ONLY does not stop them. */
 function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null {

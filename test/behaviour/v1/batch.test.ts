@@ -221,6 +221,26 @@ test('a statement that might end the transaction is refused before anything runs
   assert.equal(await count('orders'), 0);
 });
 
+test('a temporary table is refused, and works in a procedure and in one request of /db', async () => {
+  const create = 'create temporary table sums as select 2 as n';
+  for (const sql of [
+    create,
+    'create or replace temporary table sums (n int)',
+    'drop temporary table sums',
+  ]) {
+    const problem = await problemOf([sql, 'select n from sums']);
+    assert.deepEqual(reported(problem), [400, 'NOT_IN_TRANSACTION', 'not_executed', 0], sql);
+    assert.match(problem.detail, /a procedure that creates and uses the temporary table\.$/);
+  }
+  await database.query(`create procedure sums() begin ${create}; select n from sums; end`);
+  const called = await post(['insert into orders (user) values (1)', 'call sums()']);
+  assert.match(called.text, /"committed":true.*"rows":\[\[2\]\]/);
+  const together = await gateway.dbPost({ SQL: `${create}; select n from sums` });
+  assert.match(together.text, /"ROWS":\[\[2\]\]/);
+  const later = await gateway.dbPost({ SQL: 'select n from sums' });
+  assert.match(later.text, /"MYSQL_ERRNO":1146/);
+});
+
 test('the reply to an invalid request names the mistake', async () => {
   const one = { sql: 'select 1' };
   const cases: readonly (readonly [object, string, RegExp, number | undefined])[] = [
