@@ -1,6 +1,6 @@
 // Why the database will not have the gateway: in the server's own words in the log and in --check, by a number for /readyz.
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import type { Stats } from '../../../src/shared/observe/stats.ts';
@@ -397,7 +397,13 @@ test(
     await database.query(`grant all on ${database.name}.* to few`);
     const { name, host, port } = database;
     const reached = { database: name, host, port: String(port) };
-    const daemon = createDaemon({ ...reached, user: 'few', password: 'pw', pool: '3' });
+    const key = join(workspace.path, 'server-key.pem');
+    if (database.serverKey !== null) writeFileSync(key, database.serverKey);
+    const daemon = createDaemon({
+      ...reached,
+      ...{ user: 'few', password: 'pw', pool: '3' },
+      server_public_key: database.serverKey === null ? null : key,
+    });
     const gate = await closeGate(database);
     const processlist = await openProcesslist(database);
     try {
