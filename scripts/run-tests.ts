@@ -36,7 +36,7 @@ const words = process.argv.slice(2).filter((word) => word !== '--slowest');
 const isSlowestWanted = process.argv.includes('--slowest');
 const files = findTests(words);
 if (files.length === 0) {
-  console.error('no test file has that in its path');
+  console.error('no test file has one of these words in its path');
   process.exit(1);
 }
 const directory = openRunDirectory('dbhttpd-run-');

@@ -26,7 +26,7 @@ const warmBurst = 1000;
 const warmPhases = 4;
 
 const [, , wanted, path = ''] = process.argv;
-if (!isObserverSet(wanted)) throw new Error('the first argument says who observes');
+if (!isObserverSet(wanted)) throw new Error('the first argument must name the observers');
 const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
 const metrics = new WorkerMetrics(1024);

@@ -84,7 +84,7 @@ const scaleFlags = {
 
 function readCount(name: string, text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise;
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Fault(`--${name} wants a number from 1 to 999`);
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Fault(`--${name} takes a number from 1 to 999`);
   return Number(text);
 }
 

@@ -62,7 +62,7 @@ function readNumber(
   if (text === undefined) return otherwise;
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= most) return value;
-  throw new Fault(`--${name} wants a number above 0, at most ${most}`);
+  throw new Fault(`--${name} takes a number above 0, at most ${most}`);
 }
 
 type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string };

@@ -20,7 +20,7 @@ async function run(chosen: readonly Mutation[]): Promise<number> {
   say(`- ${tests.length} test files without any mutation`);
   const failure = await findFailure(copy.directory, tests);
   if (failure !== null) {
-    say(`  failed, and would say nothing of mutations: ${failure}`);
+    say(`  failed without a mutation, so it proves nothing: ${failure}`);
     return 1;
   }
   const results: Result[] = [];

@@ -33,6 +33,6 @@ export function parseCommand(argv: readonly string[], all: readonly Mutation[]):
     if (values.help) return { kind: 'help' };
     const mutations = select(all, positionals);
     if (mutations.length > 0) return { kind: values.list ? 'list' : 'run', mutations };
-    throw new Fault(`no mutation has that in its name: ${positionals.join(' ')}`);
+    throw new Fault(`no mutation has one of these words in its name: ${positionals.join(' ')}`);
   });
 }

@@ -31,7 +31,7 @@ async function runChecks(directory: string, words: readonly string[]): Promise<n
   const files = readdirSync(checks)
     .filter((name) => name.endsWith('.test.ts'))
     .filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
-  if (files.length === 0) throw new Error('no check has that in its path');
+  if (files.length === 0) throw new Error('no check has one of these words in its path');
   const packages = await installPrisma(say);
   say('- the generated clients');
   const out = await generateClient({
@@ -59,7 +59,7 @@ async function runChecks(directory: string, words: readonly string[]): Promise<n
     Object.assign(process.env, describeServer(database));
     const pageDatabase = own(await startDatabase());
     await pageDatabase.query(page.table);
-    say(`- checks, before ${database.flavour} ${database.version}`);
+    say(`- checks, with ${database.flavour} ${database.version}`);
     const pageGateway = own(
       await startGateway({
         database: pageDatabase,
@@ -131,7 +131,7 @@ function runNode(files: readonly string[], setting: object): Promise<number> {
 async function runOrder(server: string | null, words: readonly string[]): Promise<number> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
   setTimeout(() => {
-    say('this run hangs, and is ended');
+    say('the run took too long, and was ended');
     process.exit(1);
   }, longestMs).unref();
   if (server !== null) process.env.DBHTTPD_TEST_SERVER_ROOT = server;

@@ -4,10 +4,10 @@ import { type NoRun, readCommand } from '../support/command-line.ts';
 
 export const help = `Usage: scripts/prisma [--server <folder>] [word…]
 
-Prisma's client as it is generated from a schema, before a gateway of three workers; beside it the same client straight before the server,
+Runs checks of Prisma's generated client with a gateway of three workers, and compares them with the same client directly on the server,
 by Prisma's adapter for MariaDB. Words choose checks by their path.
 
-  --server   a folder with another server than the system's MariaDB, as scripts/matrix unpacks them (or DBHTTPD_TEST_SERVER_ROOT)
+  --server   the folder of a server that scripts/matrix has unpacked, in place of the system's MariaDB (or DBHTTPD_TEST_SERVER_ROOT)
   --help     this text
 
 Prisma comes from npm, into a cache of 300 MB: DBHTTPD_PRISMA_DIR, or ~/.cache/dbhttpd/prisma.

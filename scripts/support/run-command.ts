@@ -70,5 +70,5 @@ export function readCount(
 ): number {
   const isFine = /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
   if (isFine) return Number(text);
-  throw new Fault(`--${option} wants a number from ${min} to ${max}`);
+  throw new Fault(`--${option} takes a number from ${min} to ${max}`);
 }

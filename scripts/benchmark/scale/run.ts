@@ -74,7 +74,7 @@ async function measureAll(
   for (let round = 1; round <= rounds; round += 1) {
     const spentMs = performance.now() - begun;
     if (spentMs * (round / Math.max(1, round - 1)) > maxMs) {
-      process.stderr.write(`${round - 1} rounds were all that there was time for\n`);
+      process.stderr.write(`${round - 1} rounds fitted into the time\n`);
       break;
     }
     for (const { curve, points } of results) {

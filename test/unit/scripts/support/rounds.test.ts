@@ -15,10 +15,10 @@ test('takes all strikes in turn, or those that are named', () => {
 
 test('a wrong number is reported with its range, and an unknown strike with the known ones', () => {
   for (const rounds of ['0', '1001', '-1', '1e2', '2.5', '']) {
-    const message = '--rounds wants a number from 1 to 1000';
+    const message = '--rounds takes a number from 1 to 1000';
     assert.throws(() => parseRounds({ rounds, seed: '1' }, strikes), { message }, rounds);
   }
-  const message = '--seed wants a number from 0 to 999999';
+  const message = '--seed takes a number from 0 to 999999';
   assert.throws(() => parseRounds({ rounds: '1', seed: 'x' }, strikes), { message });
   for (const how of ['burnt', 'killed,burnt', '']) {
     const read = () => parseRounds({ rounds: '1', seed: '1', how }, strikes);
@@ -29,6 +29,6 @@ test('a wrong number is reported with its range, and an unknown strike with the 
 test('takes the bounds themselves', () => {
   assert.equal(readCount('reads', '1', { max: 5 }), 1);
   assert.equal(readCount('reads', '5', { max: 5 }), 5);
-  const message = '--reads wants a number from 1 to 5';
+  const message = '--reads takes a number from 1 to 5';
   assert.throws(() => readCount('reads', '6', { max: 5 }), { message });
 });
