@@ -75,4 +75,12 @@ export const heldMutations: readonly Mutation[] = [
     after: "this.undoes = end === 'committed' ? 'nothing' : 'all';",
     tests: ['test/unit/worker/execution/transactions/jobs-endings.test.ts'],
   },
+  {
+    name: 'short-overtakes-long',
+    promise: 'a short request does not overtake a long one of its transaction',
+    file: 'src/worker/request/arrival-order.ts',
+    before: 'return earlier.filter(({ named }) => named.has(token));',
+    after: 'return earlier.filter(({ named }) => named.has(token) && named.size > 1);',
+    tests: ['test/behaviour/transactions/held-lost.test.ts'],
+  },
 ];

@@ -42,4 +42,12 @@ export const sessionMutations: readonly Mutation[] = [
     after: "else if (verdict !== 'broken') this.#lend(session, null);",
     tests: ['test/unit/worker/servers/pool/pool-release.test.ts'],
   },
+  {
+    name: 'warnings-of-another',
+    promise: 'a statement without warnings lists none of an earlier statement of its session',
+    file: 'src/worker/execution/warnings.ts',
+    before: 'return (results.at(-1)?.warnings ?? 0) > 0;',
+    after: 'return results.length > 0;',
+    tests: ['test/behaviour/v1/warnings.test.ts'],
+  },
 ];
