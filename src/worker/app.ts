@@ -51,7 +51,10 @@ const tooManyConnections: Failure = {
   ...refusal('TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
-const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
+const unknownExpectation = refusal(
+  'UNKNOWN_EXPECTATION',
+  'The only supported Expect is 100-continue.',
+);
 const otherType = refusal(
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be application/json (with curl: --json).',

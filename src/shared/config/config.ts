@@ -1,4 +1,5 @@
 // The settings of a section: composed from its entries and its surroundings, and frozen.
+import { findNearest } from '../nearest-name.ts';
 import { type Candidates, candidatesOf, isLocal } from './addresses.ts';
 import type { CredentialFiles, Credentials } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
@@ -76,7 +77,7 @@ export function parseEntries(section: Section): { values: Values; faults: readon
   }
   for (const { key, value, line } of section.entries) {
     if (!isOptionKey(key)) {
-      faults.push({ key, line, problem: 'is no key of dbhttpd' });
+      faults.push({ key, line, problem: describeUnknownKey(key) });
       continue;
     }
     const option: Option = options[key];
@@ -141,4 +142,10 @@ function acceptedHosts({ allow_hosts: hosts, listen }: Values): readonly string[
   if (listen.kind === 'unix' || !isLocal(listen)) return null;
   const own = listen.host?.includes(':') ? `[${listen.host}]` : `${listen.host}`;
   return Object.freeze([...new Set(['localhost', '127.0.0.1', '[::1]', own.toLowerCase()])]);
+}
+
+function describeUnknownKey(key: string): string {
+  const near = findNearest(key, optionKeys);
+  const hint = near === null ? '' : `: did you mean \`${near}\`?`;
+  return `is not a key of dbhttpd${hint}`;
 }

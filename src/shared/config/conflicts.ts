@@ -109,7 +109,7 @@ function towardsClients(
       'token_file',
       'and `token` cannot both be set',
     ],
-    [!tokens.every(isBearerToken), 'token', 'has a character that no bearer token may have'],
+    [!tokens.every(isBearerToken), 'token', 'has a character that a bearer token cannot have'],
     [httpsCert !== null && !written.has('https_key'), 'https_cert', 'needs `https_key`'],
     [httpsKey !== null && !written.has('https_cert'), 'https_key', 'needs `https_cert`'],
     [!hosts.every(isHost), 'allow_hosts', 'must hold names or addresses without port'],
@@ -176,7 +176,7 @@ function ofDrivers(
     [
       drivers !== 'off' && /NO_BACKSLASH_ESCAPES/i.test(initSql ?? ''),
       'drivers',
-      'cannot be on where `init_sql` names NO_BACKSLASH_ESCAPES: drivers escape values with backslashes, which would have no effect then',
+      'cannot be on if `init_sql` sets NO_BACKSLASH_ESCAPES: drivers escape values with backslashes, which would then have no effect',
     ],
   ];
 }

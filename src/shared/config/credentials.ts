@@ -210,10 +210,10 @@ function tokensOf(text: string | null, faults: CredentialFault[]): readonly stri
   // Without a token the guard would accept every request.
   const problem =
     tokens.length === 0
-      ? 'holds no token'
+      ? 'contains no token'
       : tokens.every(isBearerToken)
         ? null
-        : 'holds a character that no bearer token may have';
+        : 'contains a character that a bearer token cannot have';
   if (problem === null) return tokens;
   faults.push({ key: 'token_file', problem });
   return null;

@@ -32,7 +32,11 @@ export function readSection(
   for (const { text: content, line } of lines) {
     const equals = content.indexOf('=');
     if (equals < 1) {
-      faults.push({ key: null, line, problem: 'is no `key = value`' });
+      faults.push({
+        key: null,
+        line,
+        problem: 'is neither `key = value` nor a [section] nor a comment',
+      });
       continue;
     }
     const key = content.slice(0, equals).trim();
@@ -100,7 +104,7 @@ function linesOf(text: string, name: string, faults: TextFault[]): readonly Line
     }
     const isWanted = opened[1]?.trim() === name;
     if (isWanted && found !== null)
-      faults.push({ key: null, line, problem: 'opens the section again' });
+      faults.push({ key: null, line, problem: 'begins this section a second time' });
     if (isWanted) found ??= [];
     current = isWanted ? found : null;
   }

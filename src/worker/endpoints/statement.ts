@@ -83,12 +83,7 @@ const takesTime = /sleep|benchmark/i;
 
 const severalOff = refusal(
   'MULTI_STATEMENTS_OFF',
-  'Several statements in one request are switched off here.',
-);
-
-const onlyReads = refusal(
-  'READ_ONLY',
-  'This request or section is read-only, and the statement may write, or there are several.',
+  'Several statements in one request are switched off here (multi_statements = off).',
 );
 
 /** Beyond this many characters the first word of a statement is cut in a message. */
@@ -156,7 +151,8 @@ export function decideAnalysed(
   if (sessionEffect !== null) return refused(withoutEffect(sessionEffect, analysis));
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
-    return refused(classification.isRecognised ? onlyReads : notRecognised(analysis));
+    const isRecognised = classification.isRecognised;
+    return refused(isRecognised ? onlyReads(config.readOnly, single) : notRecognised(analysis));
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
@@ -198,6 +194,14 @@ export function decideAnalysed(
 function severalStatements(offset: number): Failure {
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
+}
+
+function onlyReads(isOfSection: boolean, isSingle: boolean): Failure {
+  const what = isOfSection
+    ? 'This section is read-only (read_only = on)'
+    : 'This request is read-only';
+  const why = isSingle ? 'the statement may write' : 'there are several statements';
+  return refusal('READ_ONLY', `${what}, and ${why}.`);
 }
 
 /** The first word may be misspelt; or servers may read the text differently. */
@@ -249,5 +253,5 @@ const instead: Readonly<Record<SessionEffect, string>> = {
 
 /** A statement that may not run in a transaction which its client holds. */
 export function notInTransaction(reason: string): Refused {
-  return refuse('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
+  return refuse('NOT_IN_TRANSACTION', `The statement is not allowed in a transaction: ${reason}.`);
 }

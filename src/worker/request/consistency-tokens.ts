@@ -18,7 +18,7 @@ export const noToken: DecodedToken = { ok: true, token: null };
 
 const malformed = refuse(
   'CONSISTENCY_TOKEN',
-  'X-Consistency-Token is none that was given here: send it as it came, once.',
+  'X-Consistency-Token is not a token of this gateway: send the latest one unchanged, in one header.',
 );
 
 /** @param key null: tokens are not signed */

@@ -27,13 +27,20 @@ export function createHostGuard(settings: Pick<GuardSettings, 'allowHosts'>): Gu
   return ({ host }) =>
     host === null || allowed.has(host)
       ? null
-      : refusal('UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
+      : refusal(
+          'UNKNOWN_HOST',
+          'The gateway does not serve this Host: allow_hosts does not list it.',
+        );
 }
 
 const crossSite = (message: string) => refusal('CROSS_SITE', message);
-const otherOrigin = crossSite('Web pages of other origins may not call this (see allow_origins).');
-const otherSite = crossSite('Web pages of other sites may not call this (see allow_origins).');
-const noFetch = crossSite('Pages of a listed origin may call this by fetch() alone.');
+const otherOrigin = crossSite(
+  'A web page of another origin may not call this: allow_origins does not list it.',
+);
+const otherSite = crossSite(
+  'A web page of another site may not call this: allow_origins does not list it.',
+);
+const noFetch = crossSite('A page of an origin in allow_origins may call this only by fetch().');
 const prefetch = crossSite('A prefetch runs no SQL.');
 const webSocket = crossSite('There are no WebSockets here.');
 
@@ -102,7 +109,10 @@ export type TokenGuard = {
   readonly replace: (tokens: readonly string[]) => void;
 };
 
-const noBearer = refusal('UNAUTHORIZED', 'A valid bearer token is needed.');
+const noBearer = refusal(
+  'UNAUTHORIZED',
+  'A valid token is needed: send Authorization: Bearer <token>.',
+);
 const noPassword = refusal(
   'UNAUTHORIZED',
   'Basic authentication is needed, with a valid token as the password.',

@@ -50,17 +50,24 @@ const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
     running: ['DEADLINE_RUNNING', 'The deadline passed while the statement was running.'],
     isQueue: true,
   },
-  'no primary': { waiting: ['NO_PRIMARY', 'None of the servers takes writes now.'] },
-  behind: { waiting: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'] },
+  'no primary': {
+    waiting: ['NO_PRIMARY', 'No server takes writes now; /readyz and the log say why.'],
+  },
+  behind: {
+    waiting: ['NO_PRIMARY', 'No server has yet what the client has seen (X-Consistency-Token).'],
+  },
   'two primaries': {
     waiting: [
       'TWO_PRIMARIES',
-      'Several servers could be written to, and the gateway cannot tell which should be.',
+      'Several servers could take writes, and the gateway does not know which one should: an operator must say it (dbhttpd --primary).',
     ],
   },
   'server left': {
-    waiting: ['DATABASE_UNREACHABLE', 'The server chosen for the request is no longer used.'],
-    running: ['CONNECTION_LOST', 'The server that ran the statement is no longer used.'],
+    waiting: [
+      'DATABASE_UNREACHABLE',
+      'The gateway stopped using the server that it had chosen for the request.',
+    ],
+    running: ['CONNECTION_LOST', 'The gateway stopped using the server that ran the statement.'],
   },
   stopping: {
     waiting: ['STOPPING', 'The gateway is stopping.'],
@@ -182,14 +189,15 @@ export const deadlineElsewhere = ended('deadline', 'unknown');
 export const commitRunning: Failure = {
   status: failures.COMMIT_RUNNING.status,
   code: 'COMMIT_RUNNING',
-  message: 'A COMMIT of the transaction has no answer yet: ask for it again to learn its outcome.',
+  message:
+    'A COMMIT of the transaction has no answer yet: repeat the request to learn its outcome.',
   outcome: 'unknown',
 };
 
 /** A server has lost what the client has seen. */
 export const tokenLost = refusal(
   'TOKEN_LOST',
-  'What the client has seen before was lost when another server became the primary.',
+  'A failover has lost what the client has seen before. Send the request without X-Consistency-Token to read what is there now.',
 );
 
 /** The transaction that its client held is over. */

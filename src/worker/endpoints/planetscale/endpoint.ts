@@ -30,7 +30,10 @@ export type DriverEndpoints = {
 
 const noQuery = refuse('NO_SQL', 'query is missing, or empty.');
 const noText = refuse('BAD_KEY', 'query must be a string of Unicode text.');
-const noSession = refuse('BAD_KEY', 'session is none that was given here: send it as it came.');
+const noSession = refuse(
+  'BAD_KEY',
+  'session is not one of this gateway: send the latest one unchanged.',
+);
 const notUtf8 = refuse('BAD_ENCODING', 'The body is not UTF-8.');
 const alreadyOpen = refuse(
   'NOT_IN_TRANSACTION',

@@ -101,7 +101,7 @@ function decideStep(
   const whyNot = whyNotInTransaction(statement.analysis);
   return whyNot === null
     ? { ok: true, step: createStep(statement, expect) }
-    : refuse('NOT_IN_TRANSACTION', `The statement is not taken in a batch: ${whyNot}.`);
+    : refuse('NOT_IN_TRANSACTION', `The statement is not allowed in a batch: ${whyNot}.`);
 }
 
 /** Without the semicolons at its end, so that another one may follow. */
@@ -115,7 +115,10 @@ function createStep(statement: AnalysedStatement, expect: Expectation | null): B
 export function decideSingle(statement: AnalysedStatement): DecidedBatch {
   const whyNot = whyNotInTransaction(statement.analysis);
   if (whyNot !== null) {
-    return refuse('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${whyNot}.`);
+    return refuse(
+      'NOT_IN_TRANSACTION',
+      `The statement is not allowed with an Idempotency-Key: ${whyNot}.`,
+    );
   }
   return batchOfOne(createStep(statement, null), { isReadOnly: statement.isReadOnly });
 }

@@ -10,7 +10,7 @@ import { type Fields, present } from './fields.ts';
 
 const off = refuse(
   'IDEMPOTENCY_OFF',
-  'Idempotency-Key is not taken: this section has no idempotency_table.',
+  'Idempotency-Key is not available: idempotency_table is not set for this section.',
 );
 
 const malformed = refusal(
@@ -19,7 +19,7 @@ const malformed = refusal(
 );
 
 const unfit = (reason: string): Refused =>
-  refuse('IDEMPOTENCY_UNFIT', `Idempotency-Key is not taken: ${reason}.`);
+  refuse('IDEMPOTENCY_UNFIT', `Idempotency-Key is not allowed here: ${reason}.`);
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 

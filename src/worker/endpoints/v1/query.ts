@@ -48,12 +48,12 @@ const noCsv = refuse(
 
 const aloneOnly = refuse(
   'NOT_IN_TRANSACTION',
-  'max_affected, dry_run and Idempotency-Key are not taken in a transaction that stays open.',
+  'max_affected, dry_run and Idempotency-Key are not allowed in a transaction that the client holds.',
 );
 
 const readsInWriting = refuse(
   'NOT_IN_TRANSACTION',
-  'A transaction reads only when it is begun with read_only: read_only and QUERY are not taken in one that may write.',
+  'read_only and QUERY need a transaction that was begun with read_only, and this one may write.',
 );
 
 /** The formats that list warnings. */
