@@ -1,7 +1,8 @@
-// scripts/bench, once everything is built: the command line to a full run, or to curves of scale.
+// scripts/bench, once everything is built: the command line to a full run, to curves of scale, or to memory.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
 import { explain } from '../support/command-line.ts';
+import { runMemory } from './memory.ts';
 import { help, parseOptions } from './options.ts';
 import { runBenchmark } from './run.ts';
 import { runScale } from './scale/run.ts';
@@ -35,6 +36,8 @@ async function main(): Promise<number> {
       return runBounded((signal) => runBenchmark(command.options, signal));
     case 'scale':
       return runBounded((signal) => runScale(command.options, signal));
+    case 'memory':
+      return runBounded((signal) => runMemory(command.options, signal));
     default:
       throw new Error(`no such command: ${command satisfies never}`);
   }

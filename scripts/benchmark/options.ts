@@ -15,6 +15,7 @@ const curveNames = curves.map(({ name }) => name);
 
 export const help = `Usage: scripts/bench [options]
        scripts/bench scale [options]
+       scripts/bench memory [options]
 
 Measures the gateway and its peers in alternating rounds against a private MariaDB, and compares the figures with a
 table of targets. Takes about ten minutes. Prints a table, and writes every sample as JSON.
@@ -37,6 +38,12 @@ minutes. Prints a table, and writes a picture of each curve and every sample as 
   --only <list>      only these: ${curveNames.join(', ')}
   --rounds <n>       rounds (3)
   --to <directory>   the directory for scale-<curve>.svg and scale-<date>.json (docs/contributing/benchmarks)
+
+memory: measures what a gateway takes by workers, by connections to the database, and by idle clients. Takes about three minutes.
+Prints a table, and writes every sample as JSON.
+
+  --rounds <n>       rounds (3)
+  --to <directory>   the directory for memory-<date>.json (docs/contributing/benchmarks)
 `;
 
 /** A run of the benchmark. */
@@ -57,10 +64,17 @@ export type ScaleOptions = {
   readonly directory: string;
 };
 
+/** A run that measures memory. */
+export type MemoryOptions = {
+  readonly rounds: number;
+  readonly directory: string;
+};
+
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'scale'; readonly options: ScaleOptions }
+  | { readonly kind: 'memory'; readonly options: MemoryOptions }
   | NoRun;
 
 const runFlags = {
@@ -77,6 +91,12 @@ const runFlags = {
 const scaleFlags = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
+  rounds: { type: 'string' },
+  to: { type: 'string', default: 'docs/contributing/benchmarks' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+const memoryFlags = {
   rounds: { type: 'string' },
   to: { type: 'string', default: 'docs/contributing/benchmarks' },
   help: { type: 'boolean', default: false },
@@ -139,9 +159,19 @@ function readScale(argv: readonly string[]): Command {
   return { kind: 'scale', options };
 }
 
+function readMemory(argv: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...argv], options: memoryFlags });
+  if (values.help) return { kind: 'help' };
+  const rounds = readCount('rounds', values.rounds, 3);
+  return { kind: 'memory', options: { rounds, directory: values.to } };
+}
+
 /** Reads argv (without node and script). */
 export function parseOptions(argv: readonly string[]): Command {
-  return readCommand(
-    (): Command => (argv[0] === 'scale' ? readScale(argv.slice(1)) : readRun(argv)),
-  );
+  return readCommand((): Command => {
+    const [mode, ...rest] = argv;
+    if (mode === 'scale') return readScale(rest);
+    if (mode === 'memory') return readMemory(rest);
+    return readRun(argv);
+  });
 }

@@ -47,6 +47,16 @@ test('curves can be chosen', () => {
   assert.deepEqual([curves.map(({ name }) => name), rounds], [['rows', 'cell'], 1]);
 });
 
+test('memory is measured in three rounds, unless another number is given', () => {
+  const roundsOf = (...argv: string[]) => {
+    const command = parseOptions(['memory', ...argv]);
+    return command.kind === 'memory' ? command.options.rounds : command.kind;
+  };
+  assert.equal(roundsOf(), 3);
+  assert.equal(roundsOf('--rounds', '5'), 5);
+  assert.equal(roundsOf('--rounds', 'none'), 'fault');
+});
+
 test('workloads and peers can be chosen', () => {
   const { cells, gauges } = optionsOf('--only', 'insert,join', '--peers', 'client,gateway');
   assert.deepEqual([...new Set(cells.map(({ workload }) => workload.name))], ['join', 'insert']);
