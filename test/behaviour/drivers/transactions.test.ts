@@ -107,7 +107,7 @@ test('a statement that would end it is refused; after its end everything fails u
   await connection.execute('BEGIN');
   await connection.execute('insert into notes (who) values (1)');
   const refused = await driverError(connection.execute('create table more (n int)'));
-  assert.match(refused.message, /not taken in a transaction/);
+  assert.match(refused.message, /not allowed in a transaction/);
   await driverError(connection.execute('call commits()'));
   for (const statement of ['insert into notes (who) values (2)', 'COMMIT', 'select 1']) {
     assert.match((await driverError(connection.execute(statement))).message, over);
