@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { blackBox } from './black-box.ts';
-import { childrenOf, gone, isAlive, signal } from './processes.ts';
+import { childrenOf, gone, isAlive, signal, startOf } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
@@ -95,7 +95,8 @@ export function createDaemon(settings: Settings = {}): Daemon {
   const pidfile = join(directory, 'world.pid');
   const log = join(directory, 'world.log');
   const stateDir = join(directory, 'state');
-  const pids = new Set<number>();
+  // With their starts: in a long run the system gives a pid to another process.
+  const started = new Map<number, number | null>();
   const target = ['-c', configPath, '-s', 'world'];
   // A test may configure another one. Its process must not survive a test that fails.
   let configuredPidfile = pidfile;
@@ -117,7 +118,7 @@ export function createDaemon(settings: Settings = {}): Daemon {
   const findPid = () => {
     const found = Number(read(configuredPidfile));
     if (found === 0) return null;
-    if (found !== process.pid) pids.add(found);
+    if (found !== process.pid && !started.has(found)) started.set(found, startOf(found));
     return found;
   };
   const pid = () => {
@@ -154,21 +155,27 @@ export function createDaemon(settings: Settings = {}): Daemon {
     address: () => [...read(log).matchAll(/ listening (\S+)$/gm)].at(-1)?.[1] ?? '',
     dispose: async () => {
       const running = findPid();
-      if (running !== null && pids.has(running)) {
+      if (running !== null && started.has(running)) {
         const workers = childrenOf(running);
         signal(running, 'SIGTERM');
         // A test may have left some of them stopped.
         for (const one of [running, ...workers]) signal(one, 'SIGCONT');
       }
       try {
-        await Promise.all([...pids].map((one) => gone(one)));
+        await Promise.all(remaining(started).map((one) => gone(one)));
       } finally {
-        for (const one of pids) endAbruptly(one);
+        for (const one of remaining(started)) endAbruptly(one);
         lastLog = read(log);
         rmSync(directory, { recursive: true, force: true });
       }
     },
   };
+}
+
+function remaining(started: ReadonlyMap<number, number | null>): readonly number[] {
+  return [...started]
+    .filter(([pid, start]) => start !== null && startOf(pid) === start)
+    .map(([pid]) => pid);
 }
 
 function endAbruptly(pid: number): void {

@@ -18,6 +18,11 @@ export function isSleeping(pid: number): boolean {
   return readStat(pid)?.state === 'S';
 }
 
+/** When a process was started, in clock ticks since boot; null: there is none. With it a pid that was used again is told apart. */
+export function startOf(pid: number): number | null {
+  return readStat(pid)?.start ?? null;
+}
+
 /** The pids of the living children of `pid`, in ascending order. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
@@ -52,12 +57,16 @@ export function freeze(pid: number): void {
   }
 }
 
-function readStat(pid: number | string): { state: string; parent: number } | null {
+type Stat = { readonly state: string; readonly parent: number; readonly start: number };
+
+/** Source: proc_pid_stat(5). */
+function readStat(pid: number | string): Stat | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The command's name is in parentheses and may contain anything, parentheses too.
-    const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return { state, parent: Number(parent) };
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [state = '', parent = ''] = fields;
+    return { state, parent: Number(parent), start: Number(fields[19]) };
   } catch {
     return null;
   }
