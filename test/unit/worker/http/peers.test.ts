@@ -104,14 +104,17 @@ for (const [way, connected] of Object.entries(ways)) {
   test(`a client ${way} that reads a part is seen before the kernel takes more`, async (t) => {
     const { client, socket } = await connected(t);
     const peer = new Peers(clientTimeouts).of(socket);
-    const before = await settled(peer);
-    const takenBefore = takenBytes(socket);
-    await readBytes(client, 256 * 1024);
-    await eventually('it is seen', async () => {
-      const { bytes, isExact } = await peer.acknowledged();
-      return isExact && bytes > before;
+    // The kernel takes more once a third of its buffer is free, and changes the buffer's size as it likes: not every try shows it.
+    await eventually('progress is seen while the kernel takes nothing', async () => {
+      const before = await settled(peer);
+      const takenBefore = takenBytes(socket);
+      await readBytes(client, 256 * 1024);
+      await eventually('it is seen', async () => {
+        const { bytes, isExact } = await peer.acknowledged();
+        return isExact && bytes > before;
+      });
+      return takenBytes(socket) === takenBefore;
     });
-    assert.equal(takenBytes(socket), takenBefore, 'the kernel has taken nothing meanwhile');
     assert.equal(peer.maxStillMs(true), 130_000);
   });
 }
