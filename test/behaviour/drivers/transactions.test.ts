@@ -23,7 +23,14 @@ before(async () => {
     create procedure commits() begin insert into notes (who) values (70); commit; end`);
   gateway = await startGateway({
     database,
-    settings: { ...driverSettings, workers: 2, pool: 64, transaction_idle_timeout: '20s' },
+    settings: {
+      ...driverSettings,
+      workers: 2,
+      pool: 64,
+      transaction_idle_timeout: '20s',
+      max_wait: '60s',
+      statement_timeout: '2m',
+    },
   });
 });
 after(async () => {
