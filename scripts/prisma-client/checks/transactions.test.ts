@@ -199,7 +199,10 @@ test('one that lies idle for transaction_idle_timeout is over: P2039 with 1317, 
   }, generous);
   const { name, message } = await failure(idle);
   assert.equal(name, 'DatabaseError');
-  assert.match(message, /^The transaction is over: it was idle for longer than transaction_idle_timeout/);
+  assert.match(
+    message,
+    /^The transaction is over: it was idle for longer than transaction_idle_timeout/,
+  );
   assert.deepEqual(await emails(), []);
 });
 

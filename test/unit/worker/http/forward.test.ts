@@ -31,7 +31,7 @@ test('headers of one name are all passed back, and appear once if both workers s
     response.addHeaders(['Vary', 'Origin', 'X-Here', 'there']);
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
-    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
+    void forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -65,7 +65,7 @@ test('a client that takes nothing of its reply is given up', async (t) => {
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
     response.on('close', () => response.attended?.closed());
-    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
+    void forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
