@@ -42,11 +42,8 @@ export class ModelGateway {
     const known = this.#decisions.get(key);
     if (known !== undefined) return known;
     const memory = this.#memories[world.memory] ?? null;
-    const found = judge(
-      world.servers.map((server, at) => see(server, at, world)),
-      null,
-      memory,
-    );
+    const seen = world.servers.map((server, at) => see(server, at, world));
+    const found = judge(seen, { memory, reference: null, isInUse: false });
     const decision = {
       primary: found.primary ?? -1,
       reason: found.none?.reason ?? '',

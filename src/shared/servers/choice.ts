@@ -95,8 +95,8 @@ function chooseInRing(first: SeenCandidate, ring: readonly SeenCandidate[]): Cho
 
 /** Chooses among several eligible candidates. */
 function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
-  const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
-  // The writes since its latest view are not known yet.
+  const inUse = eligible.find((one) => isInUse(one, scene));
+  // The writes since its latest view are not known yet. Once it takes none, its view is as good as any other.
   if (inUse !== undefined && eligible.some((one) => isAheadOfView(one, inUse))) {
     return settled(inUse, 'in use, and not probed since another one was found writable');
   }
@@ -145,6 +145,10 @@ function mayStay(
       sourcesOf(one).length > 0 &&
       !isBehindByMemory(one, primary, scene),
   );
+}
+
+function isInUse({ view }: SeenCandidate, { reference, isInUse }: Scene): boolean {
+  return isInUse && view.identity.name === reference?.identity.name;
 }
 
 function isAheadOfView(one: SeenCandidate, inUse: SeenCandidate): boolean {

@@ -9,6 +9,7 @@ import {
   type CandidateState,
   holdsViews,
   isSourceView,
+  type Known,
   nameOf,
   numberOf,
   type Scene,
@@ -60,16 +61,8 @@ const aheadMs = 1_000;
 /** The state of a Galera node that has all that its cluster has. */
 const synced = 4;
 
-/**
- * @param candidates in the order of `host`
- * @param reference the latest view of the last primary: while there is none, replicas are compared with it
- * @param memory what all workers remember; null: nothing yet
- */
-export function judge(
-  candidates: readonly CandidateState[],
-  reference: ServerView | null,
-  memory: PrimaryMemory | null,
-): Judgement {
+/** @param candidates in the order of `host` */
+export function judge(candidates: readonly CandidateState[], known: Known): Judgement {
   const verdicts: Verdict[] = candidates.map((seen) =>
     unusable(seen.view === null ? seen.reason : 'not judged'),
   );
@@ -79,7 +72,7 @@ export function judge(
     if (reason !== null) verdicts[one.at] = unusable(reason);
     return reason === null;
   });
-  const scene: Scene = { seen, memory, reference };
+  const scene: Scene = { ...known, seen };
   const choice = choose(scene);
   // A server that returns is evidence after its first probe, and used after its third.
   const source = choice.primary?.notYet === null ? choice.primary : null;
@@ -97,7 +90,7 @@ export function judge(
     none: source === null ? whyNone(choice) : null,
     isContested: choice.isContested,
     warning: choice.warning,
-    memory: remembers ? learn(scene, source) : memory,
+    memory: remembers ? learn(scene, source) : known.memory,
   };
 }
 

@@ -32,13 +32,20 @@ export type SeenCandidate = Extract<CandidateState, { readonly view: ServerView 
   readonly identity: string;
 };
 
+/** The knowledge from before. */
+export type Known = {
+  /** The memory that all workers share; null: none yet. */
+  readonly memory: PrimaryMemory | null;
+  /** The latest view of the last primary: while there is none, replicas are compared with it. Null: there was none. */
+  readonly reference: ServerView | null;
+  /** Whether the last primary takes writes now. */
+  readonly isInUse: boolean;
+};
+
 /** All that a decision depends on. */
-export type Scene = {
+export type Scene = Known & {
   /** The candidates that are seen and usable, each server once. */
   readonly seen: readonly SeenCandidate[];
-  readonly memory: PrimaryMemory | null;
-  /** The latest view of the last primary; null: there was none. */
-  readonly reference: ServerView | null;
 };
 
 export function seenCandidates(candidates: readonly CandidateState[]): readonly SeenCandidate[] {

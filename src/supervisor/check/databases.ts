@@ -139,7 +139,8 @@ async function judgeSection(
     return { view: again.facts, earlier, address, provenBy: null, notYet: null };
   });
   const content = readPrimaryFile(primaryFilePath(section));
-  return judge(await Promise.all(seen), null, content.kind === 'memory' ? content.memory : null);
+  const memory = content.kind === 'memory' ? content.memory : null;
+  return judge(await Promise.all(seen), { memory, reference: null, isInUse: false });
 }
 
 function warningOf({ primary, warning }: Judgement): string | null {

@@ -185,7 +185,8 @@ export class Topology {
       const seen = this.#candidates.map((candidate) => candidate.seen);
       const { inForce } = this.#memory;
       this.#refreshReference();
-      const judged = judge(seen, this.#reference, inForce);
+      const known = { reference: this.#reference, isInUse: this.primary !== null, memory: inForce };
+      const judged = judge(seen, known);
       const { memory } = judged;
       if (memory !== null) this.#memory.propose(memory, judged.primary === null);
       if (judged.primary !== null && this.#memory.awaitsPrimary) this.#await(judged);

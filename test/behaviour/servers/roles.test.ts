@@ -57,6 +57,20 @@ async function holders(id: number): Promise<readonly string[]> {
   return found;
 }
 
+/** Resolves when the gateway has probed the server several times more. */
+async function probedAgain(server: ReplicationServer): Promise<void> {
+  const statements = async () => {
+    const [row] = await server.query("show global status like 'Questions'");
+    return Number(row?.Value);
+  };
+  const before = await statements();
+  let own = 0;
+  await eventually('it is probed again', async () => {
+    own += 1;
+    return (await statements()) - before - own >= 20;
+  });
+}
+
 test('replicas are replicas although read_only is off; /readyz, metrics and log report roles', async (t) => {
   if (!replicationHere(t)) return;
   assert.deepEqual(await rolesOf(gateway), ['primary', 'replica', 'replica']);
@@ -172,6 +186,8 @@ test('two that diverged, and that no replica follows, get no writes: 503 TWO_PRI
   await eventually('the log says so', () => /two primaries: /.test(gateway.log()));
   assert.deepEqual(await rolesOf(gateway), ['unusable', 'unusable', 'unusable']);
   assert.equal((await gateway.get('/readyz')).status, 503);
+  await probedAgain(second);
+  assert.match(gateway.log(), /two primaries: (?!.*several candidates)/s);
   await second.setReadOnly(true);
   await eventually(
     'one is left',

@@ -1,6 +1,10 @@
 // Invented views of servers, for tests of their consequences.
 import { readMariadbPosition } from '../../../src/shared/servers/position.ts';
+import type { Known } from '../../../src/shared/servers/scene.ts';
 import type { GroupMember, ServerView } from '../../../src/shared/servers/server-view.ts';
+
+/** The knowledge before the first decision: none. */
+export const noKnowledge: Known = { memory: null, reference: null, isInUse: false };
 
 /** The special properties of a view. Everything else is as for a writable MariaDB that follows no server and has written nothing. */
 export type ViewWish = Partial<Omit<ServerView, 'number' | 'position'>> & {

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/shared/servers/primary-memory.ts';
 import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { ServerView } from '../../../../src/shared/servers/server-view.ts';
-import { createView, type ViewWish } from '../../support/server-views.ts';
+import { createView, noKnowledge, type ViewWish } from '../../support/server-views.ts';
 
 const away = (number: string): CandidateState => ({ view: null, reason: 'ECONNREFUSED', number });
 const seen = (view: ServerView, before: ServerView | string = ''): CandidateState => ({
@@ -37,8 +37,7 @@ function look(...steps: readonly (readonly (ServerView | string)[])[]) {
     const before = steps[index - 1] ?? [];
     found = judge(
       step.map((one, at) => (typeof one === 'string' ? away(one) : seen(one, before[at]))),
-      null,
-      memory,
+      { ...noKnowledge, memory },
     );
     if (found.memory !== null) {
       assert.deepEqual(parsePrimaryMemory(formatPrimaryMemory(found.memory)), found.memory);
@@ -224,7 +223,7 @@ test('a server that returns counts against others at once, but is not used at on
     ...seen(writable('2')),
     notYet: 'it was gone',
   } as CandidateState;
-  const found = judge([away('1'), returning, seen(replica('3', '2'))], null, memory);
+  const found = judge([away('1'), returning, seen(replica('3', '2'))], { ...noKnowledge, memory });
   assert.deepEqual([found.primary, found.none?.reason], [null, 'returning']);
 });
 

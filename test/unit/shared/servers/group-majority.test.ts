@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
 import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { GroupMember, ServerView } from '../../../../src/shared/servers/server-view.ts';
+import { noKnowledge } from '../../support/server-views.ts';
 
 function member(
   number: string,
@@ -34,7 +35,7 @@ function member(
 }
 
 const rolesOf = (...members: readonly CandidateState[]) =>
-  judge(members, null, null).verdicts.map(({ role }) => role);
+  judge(members, noKnowledge).verdicts.map(({ role }) => role);
 
 test('a primary without a majority is not written to, and no member without a majority takes its place', () => {
   const alone = { hasMajority: false };
@@ -48,7 +49,7 @@ test('a primary without a majority is not written to, and no member without a ma
     'unusable',
     'primary',
   ]);
-  const [verdict] = judge([member('1', false, alone)], null, null).verdicts;
+  const [verdict] = judge([member('1', false, alone)], noKnowledge).verdicts;
   assert.equal(verdict?.reason, 'the member has lost the majority of its group');
 });
 
@@ -62,6 +63,6 @@ test('a writable server that has not joined its group since its start is not use
   const outside = member('1', false, { ...unseen, takesPart: false });
   const inside = member('2', false, { ...unseen, takesPart: true });
   assert.deepEqual(rolesOf(outside, inside), ['unusable', 'primary']);
-  const [verdict] = judge([outside, inside], null, null).verdicts;
+  const [verdict] = judge([outside, inside], noKnowledge).verdicts;
   assert.equal(verdict?.reason, 'the server has not joined its group');
 });

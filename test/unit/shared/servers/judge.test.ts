@@ -26,9 +26,10 @@ function judged(
   candidates: readonly (ServerView | CandidateState)[],
   reference: ServerView | null = null,
   memory: PrimaryMemory | null = null,
+  isInUse = reference !== null,
 ) {
   const all = candidates.map((one) => ('identity' in one ? seen(one) : one));
-  const { verdicts, ...choice } = judge(all, reference, memory);
+  const { verdicts, ...choice } = judge(all, { reference, isInUse, memory });
   const reasons = verdicts.map(({ reason }) => reason);
   return { ...choice, roles: verdicts.map(({ role }) => role).join(' '), reasons };
 }
@@ -174,6 +175,11 @@ test('of two servers that diverged between two probes, neither is written to onc
   assert.deepEqual(first.memory, before);
   const later = judged([look('1', '0-1-11', 30), two], one, first.memory);
   assert.deepEqual([later.primary, later.isContested], [null, true]);
+  // Writes have ended, so a later view of the other one says nothing about writes that are not seen yet.
+  const once = look('1', '0-1-11', 30);
+  const again = seen(look('2', '0-1-10,0-2-11', 40), [two.view]);
+  const since = judged([once, again], once, later.memory, false);
+  assert.deepEqual([since.primary, since.isContested], [null, true]);
 });
 
 const former = createView('1', { state: '0-1-12' });
@@ -352,8 +358,9 @@ test('there is at most one primary, and each verdict has a reason', () => {
   const all = fc.tuple(one('1'), one('2'), one('3'));
   fc.assert(
     fc.property(all, all, fc.constantFrom(null, primary, promoted), (before, now, reference) => {
-      const { memory } = judge(before, reference, null);
-      const found = judge(now, reference, memory);
+      const isInUse = reference !== null;
+      const { memory } = judge(before, { reference, isInUse, memory: null });
+      const found = judge(now, { reference, isInUse, memory });
       const writers = found.verdicts.flatMap(({ role }, at) => (role === 'primary' ? [at] : []));
       assert.deepEqual(writers, found.primary === null ? [] : [found.primary]);
       assert.ok(found.verdicts.every(({ reason }) => reason !== '' && reason !== 'not judged'));
