@@ -1,5 +1,5 @@
 // A temporary directory for all that a run starts, and what of it still lives afterwards.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../../test/support/eventually.ts';
@@ -12,6 +12,8 @@ export type Survivor = { readonly pid: number; readonly command: string };
 export function openRunDirectory(prefix: string): string {
   const parent = tmpdir();
   const directory = mkdtempSync(join(parent.length > 40 ? '/tmp' : parent, prefix));
+  // Root's demo runs its MariaDB under an account that must reach its files.
+  chmodSync(directory, 0o711);
   process.env.TMPDIR = directory;
   process.once('exit', () => {
     for (const { pid } of find(directory)) signal(pid, 'SIGKILL');

@@ -18,7 +18,7 @@ export function isSleeping(pid: number): boolean {
   return readStat(pid)?.state === 'S';
 }
 
-/** When a process was started, in clock ticks since boot; null: there is none. With it a pid that was used again is told apart. */
+/** When a process was started, in clock ticks since boot; null: there is none. It distinguishes two processes that had the same pid. */
 export function startOf(pid: number): number | null {
   return readStat(pid)?.start ?? null;
 }

@@ -133,7 +133,7 @@ async function hangAndKill(): Promise<void> {
 }
 
 /** Metrics of several servers, and of events that do not happen here, may be empty. */
-const mayBeEmpty = /dbhttpd_(backend_\w+|two_primaries)|> 0$/;
+const mayBeEmpty = /dbhttpd_(backend_\w+|two_primaries|certificate_\w+)|> 0$/;
 
 /** The names of all series that only grow. */
 const growing = Object.entries<Definition>({ ...workerMetrics, ...supervisorMetrics }).flatMap(

@@ -66,7 +66,10 @@ export function openCommands(
     const arrange = answer?.language === 'json' ? joinLines : (text: string) => text;
     const expected = asPattern(arrange(localise(answer?.text ?? '')));
     const print = async () => {
-      const { stdout } = await run('bash', ['-c', `${prelude}\n${localise(block.text)}`]);
+      const script = `${prelude}\n${localise(block.text)}`;
+      const { stdout } = await run('bash', ['-c', script]).catch((error) => {
+        throw new Error(`${block.text}\nfailed and printed:\n${error.stdout}`, { cause: error });
+      });
       const printed = stdout.replaceAll('\r\n', '\n');
       const text = printed === '' || printed.endsWith('\n') ? printed : `${printed}\n`;
       const isWanted = answer === undefined ? text === '' : expected.test(arrange(text));
