@@ -53,7 +53,7 @@ export const pages = {
   'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
   'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
   'docs/reference/metrics.md': ['metrics'],
-  'docs/operate/install.md': ['exits'],
+  'docs/reference/command-line.md': ['exits'],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof parts)[]>>;
 
 /** A page's text with its generated parts as they must be. Throws when a part's marks are missing. */

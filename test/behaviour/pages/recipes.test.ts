@@ -1,4 +1,4 @@
-// docs/guides/recipes.md: every block runs as it stands, with a real gateway, and gets the answer that the page shows.
+// The recipes of docs/guides: every block runs as it stands, with a real gateway, and gets the answer that its page shows.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,12 +14,13 @@ import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
 import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 
 const run = promisify(execFile);
-const page = readFileSync('docs/guides/recipes.md', 'utf8');
+/** In this order: what one page writes, the next one reads. */
+const pages = ['recipes', 'transactions', 'retries'];
 const address = 'http://127.0.0.1:9090';
 const origin = 'https://app.example';
 const clientFile = new URL('../../../src/client/client.js', import.meta.url).href;
 
-const blocks = findBlocks(page);
+const blocks = pages.flatMap((name) => findBlocks(readFileSync(`docs/guides/${name}.md`, 'utf8')));
 const languages = ['sh', 'js', 'python'];
 
 let database: Database;
@@ -44,7 +45,7 @@ after(async () => {
   await database.stop();
 });
 
-test('the page has recipes in every language, and an answer behind each', () => {
+test('the pages have recipes in every language, and an answer behind each', () => {
   const kinds = new Set(blocks.map(({ language }) => language));
   assert.deepEqual([...kinds].sort(), ['js', 'json', 'python', 'sh', 'sql', 'text']);
   for (const [index, { language, heading }] of blocks.entries()) {

@@ -83,7 +83,7 @@ test('it has every signal that the supervisor handles', () => {
 test('every page that it names exists', () => {
   const named = called('Pa').filter((name) => name.endsWith('.md'));
   assert.ok(named.length > 2);
-  for (const name of named) assert.ok(existsSync(`docs/${name}`), name);
+  for (const name of named) assert.ok(existsSync(`docs/${name.replaceAll('\\-', '-')}`), name);
 });
 
 test('the package installs it', () => {

@@ -147,6 +147,17 @@ test('the index of the documents names every page', () => {
   );
 });
 
+test('every page begins with its readers, and what they have at its end', () => {
+  const index = 'docs/README.md';
+  const pages = documents.filter((path) => path.startsWith('docs/') && path !== index);
+  const start =
+    /^# .+\n\nThis page is for [^.]+\. (?:At (?:its|the) end|It (?:has|lists|says|describes)) /;
+  assert.deepEqual(
+    pages.filter((path) => !start.test(read(path).replaceAll(/(?<!\n)\n(?!\n)/g, ' '))),
+    [],
+  );
+});
+
 test('pages name only source files that exist', () => {
   const isOfNow = (path: string) => path !== 'CHANGELOG.md';
   const files = /(?<!dist\/)\b(?:src|scripts|test|deploy)\/[\w/-]+\.(?:test\.ts|ts|sh|js)\b/g;
