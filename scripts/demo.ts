@@ -6,9 +6,9 @@ import { ensureDatabase, stopDatabase } from './demonstration/database.ts';
 import { ensureGateway, startCommand, stopGateway } from './demonstration/gateway.ts';
 import { createPlayground } from './demonstration/playground.ts';
 import {
+  ensureState,
   findPlaces,
   type Places,
-  readState,
   removeFiles,
   type State,
   writeState,
@@ -22,7 +22,7 @@ const exampleSql =
   "join country_name n on n.code = p.country and n.language = 'ja' order by p.latitude desc limit 2";
 
 async function start(places: Places): Promise<void> {
-  const begun = await ensureDatabase(places, readState(places));
+  const begun = await ensureDatabase(places, ensureState(places));
   writeState(places, begun.state);
   console.log(`- MariaDB: ${begun.what}, port ${begun.state.databasePort}, ${places.database}`);
   await ensureWorld(places, begun.state);

@@ -55,13 +55,25 @@ export function findPlaces(env: NodeJS.ProcessEnv): Places {
   };
 }
 
-/** Reads what the last run wrote, or creates a new state. */
-export function readState(places: Places): State {
+/**
+ * Reads what the last run wrote, or creates and writes a new state: from then on the demo's names in the directory are its own. Throws
+ * if another program's files have these names.
+ */
+export function ensureState(places: Places): State {
   mkdirSync(places.directory, { recursive: true, mode: 0o755 });
-  const path = stateFile(places);
-  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as State;
+  const before = readState(places);
+  if (before !== null) return before;
+  const foreign = readdirSync(places.directory).filter((name) => ownName.test(name));
+  if (foreign.length > 0) {
+    const paths = foreign.map((name) => join(places.directory, name)).join(', ');
+    throw new Error(`the demo needs these names, and has not made these files: ${paths}
+choose an empty directory with DBHTTPD_DEMO_DIR`);
+  }
   const password = () => randomBytes(15).toString('hex');
-  return { rootPassword: password(), appPassword: password(), databasePort: 0, worldVersion: 0 };
+  const passwords = { rootPassword: password(), appPassword: password() };
+  const state = { ...passwords, databasePort: 0, worldVersion: 0 };
+  writeState(places, state);
+  return state;
 }
 
 /** Writes the state, completely or not at all. */
@@ -78,7 +90,7 @@ const ownName = /^(?:db|state\.json|dbhttpd[.-].*)$/;
 export function removeFiles(places: Places): string {
   const { directory } = places;
   // Without its state it is another program's directory, whatever the names in it.
-  if (!existsSync(stateFile(places))) return `there is no demo in ${directory}`;
+  if (readState(places) === null) return `there is no demo in ${directory}`;
   for (const name of readdirSync(directory)) {
     if (ownName.test(name)) rmSync(join(directory, name), { recursive: true });
   }
@@ -86,6 +98,19 @@ export function removeFiles(places: Places): string {
   if (left.length > 0) return `removed the demo's files; these remain: ${left.join(', ')}`;
   rmdirSync(directory);
   return `removed ${directory}`;
+}
+
+/** The state in the directory; null if there is none, or if `state.json` is another program's. */
+function readState(places: Places): State | null {
+  if (!existsSync(stateFile(places))) return null;
+  try {
+    const state = JSON.parse(readFileSync(stateFile(places), 'utf8'));
+    const { rootPassword, appPassword, databasePort, worldVersion } = state;
+    const texts = [rootPassword, appPassword].every((value) => typeof value === 'string');
+    return texts && Number.isInteger(databasePort) && Number.isInteger(worldVersion) ? state : null;
+  } catch {
+    return null;
+  }
 }
 
 function stateFile(places: Places): string {

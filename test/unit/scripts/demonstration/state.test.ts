@@ -1,14 +1,13 @@
-// The demo's files: which of them `scripts/demo remove` deletes, and that it deletes no others.
+// The demo's files: a start takes no files that another program made, and `scripts/demo remove` deletes no others.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import {
+  ensureState,
   findPlaces,
   type Places,
-  readState,
   removeFiles,
-  writeState,
 } from '../../../../scripts/demonstration/state.ts';
 import { createWorkspace, type Workspace } from '../../../support/workspace.ts';
 
@@ -22,7 +21,7 @@ afterEach(() => workspace.remove());
 
 /** Creates the files of a demo that was stopped. */
 function createFiles(): void {
-  writeState(places, readState(places));
+  ensureState(places);
   mkdirSync(join(places.database, 'data'), { recursive: true });
   for (const path of [places.config, places.log, `${places.pidfile}.lock`]) writeFileSync(path, '');
 }
@@ -48,4 +47,28 @@ test('nothing goes from a directory in which no demo was started', () => {
   for (const name of own.slice(1)) writeFileSync(join(places.directory, name), '');
   assert.equal(removeFiles(places), `there is no demo in ${places.directory}`);
   assert.deepEqual(readdirSync(places.directory).sort(), own);
+});
+
+test('a start refuses a directory in which another program has files of these names', () => {
+  for (const name of ['db', 'dbhttpd.ini', 'state.json']) {
+    const path = join(places.directory, name);
+    mkdirSync(path, { recursive: true });
+    assert.throws(() => ensureState(places), new RegExp(`has not made these files: ${path}\n`));
+    assert.deepEqual(readdirSync(places.directory), [name]);
+    rmdirSync(path);
+  }
+});
+
+test("another program's state.json is no sign of a demo", () => {
+  mkdirSync(join(places.directory, 'db'), { recursive: true });
+  writeFileSync(join(places.directory, 'state.json'), '{"version":4}');
+  assert.throws(() => ensureState(places), /has not made these files: /);
+  assert.equal(removeFiles(places), `there is no demo in ${places.directory}`);
+  assert.deepEqual(readdirSync(places.directory), ['db', 'state.json']);
+});
+
+test('a start that was interrupted is continued by the next one', () => {
+  const first = ensureState(places);
+  mkdirSync(places.database);
+  assert.deepEqual(ensureState(places), first);
 });
