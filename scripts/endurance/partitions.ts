@@ -83,8 +83,11 @@ class Run {
     say(`what was done: ${[...this.#did].map(([what, n]) => `${n} ${what}`).join(', ')}`);
     say(`${strays.length} rows were on a former primary alone`);
     for (const [what, n] of countAll(this.#writes)) say(`  ${String(n).padStart(6)} ${what}`);
-    if (this.#findings.breaches() > 0)
+    if (this.#findings.breaches() > 0) {
+      // At once: the run's own end might fail, too.
+      for (const { promise, example } of breaches) say(`BREACH ${promise}: ${example}`);
       say(this.#world.log().split('\n').slice(-shownLines).join('\n'));
+    }
     return this.#findings.verdicts();
   }
 

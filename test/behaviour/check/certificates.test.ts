@@ -8,6 +8,7 @@ import { after, afterEach, test } from 'node:test';
 import { createAsk } from '../../support/ask.ts';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
+import { logShows } from '../../support/log-shows.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-certificates-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -63,7 +64,7 @@ for (const [settings, faults] of unusable) {
     assert.equal((await daemon.start()).status, 78);
     for (const fault of Object.values(faults)) {
       assert.match(checked.stderr, fault);
-      assert.match(daemon.readLog(), fault);
+      await logShows(daemon, fault);
     }
   });
 }
@@ -82,7 +83,7 @@ for (const [what, settings, problem] of lapsed) {
     assert.match(checked.stderr, fault);
     assert.match(checked.stderr, /database unreachable/);
     assert.equal((await daemon.start()).status, 0);
-    assert.match(daemon.readLog(), line);
+    await logShows(daemon, line);
   });
 }
 
@@ -101,7 +102,7 @@ test('a certificate that expires within 14 days is a warning for --check and a s
   assert.equal(checked.status, 69);
   assert.equal((await daemon.start()).status, 0);
   const line = ` warn .* a certificate expires soon key=tls_cert problem="${problem}"`;
-  assert.match(daemon.readLog(), new RegExp(line));
+  await logShows(daemon, new RegExp(line));
   assert.doesNotMatch(daemon.readLog(), /soon key=https_cert/);
   const { text } = await createAsk(`https://${daemon.address()}`).get('/metrics');
   const timeOf = (key: string) =>

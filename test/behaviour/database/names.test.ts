@@ -9,6 +9,7 @@ import { type Database, startDatabase } from '../../support/database/mariadb.ts'
 import { openProcesslist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const workspace = createWorkspace('names', () => {});
@@ -51,10 +52,7 @@ test('a name that DNS does not know is reported as such, and not as the fault of
   const { code, detail, outcome } = reply.json<Record<string, unknown>>();
   assert.deepEqual([reply.status, code, outcome], [503, 'DATABASE_UNREACHABLE', 'not_executed']);
   assert.match(String(detail), /^The name of the database server cannot be resolved\. /);
-  assert.match(
-    gateway.log(),
-    /cannot connect to the database .*getaddrinfo ENOTFOUND unknown\.test/,
-  );
+  await logShows(gateway, /cannot connect to the database .*getaddrinfo ENOTFOUND unknown\.test/);
   await gateway.stop();
 });
 

@@ -9,6 +9,7 @@ import { type FakeMysql, startFakeMysql } from '../../support/database/fake-mysq
 import { okPacket } from '../../support/database/mysql-answer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
@@ -66,12 +67,12 @@ test('a file that holds no key is a fault of the configuration: 78', async (t) =
     const daemon = daemonFor(t, { server_public_key: path });
     const started = await daemon.start();
     assert.equal(started.status, 78);
-    assert.match(daemon.readLog(), problem);
+    await logShows(daemon, problem);
     assert.match((await daemon.run(['--check'])).stderr, problem);
   }
   const useless = daemonFor(t, { server_public_key: write('good.pem', pem), tls: 'required' });
   assert.equal((await useless.start()).status, 78);
-  assert.match(useless.readLog(), /server_public_key: .* does nothing with `tls`/);
+  await logShows(useless, /server_public_key: .* does nothing with `tls`/);
 });
 
 test('a process that holds the port of MySQL gets no password, and log and --check name the key to set', async (t) => {
@@ -80,7 +81,7 @@ test('a process that holds the port of MySQL gets no password, and log and --che
   assert.equal((await daemon.start()).status, 0);
   const reported = /INSECURE_PASSWORD/;
   await eventually('the log says why', () => reported.test(daemon.readLog()));
-  assert.match(daemon.readLog(), /set server_public_key .*, tls, or socket/);
+  await logShows(daemon, /set server_public_key .*, tls, or socket/);
   const checked = await daemon.run(['--check']);
   assert.equal(checked.status, 69);
   assert.match(checked.stderr, /set server_public_key .*, tls, or socket/);

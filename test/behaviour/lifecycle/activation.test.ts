@@ -7,6 +7,7 @@ import { bindListener, type Listener } from '../../../src/supervisor/listener/li
 import { type Daemon, daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
 import { spawnActivated, startActivated } from './support/activated.ts';
 
@@ -97,7 +98,7 @@ for (const [what, count, line] of faults) {
   test(`${what}: exit 69, and the log has the reason`, async (t) => {
     const [ours, { fd }] = [daemonFor(t), await bind()];
     assert.equal(await startActivated(ours, { fd, count }), 69);
-    assert.match(ours.readLog(), line);
+    await logShows(ours, line);
   });
 }
 
@@ -109,13 +110,13 @@ test('a descriptor that does not listen: exit 69, and the log has the reason', a
   } finally {
     closeSync(fd);
   }
-  assert.match(ours.readLog(), /descriptor 3 is no listening stream socket/);
+  await logShows(ours, /descriptor 3 is no listening stream socket/);
 });
 
 test('a socket beyond loopback while `listen` is on loopback: exit 78, without serving', async (t) => {
   const [ours, { fd }] = [daemonFor(t), await bind(null)];
   assert.equal(await startActivated(ours, { fd }), 78);
-  assert.match(ours.readLog(), /beyond loopback/);
+  await logShows(ours, /beyond loopback/);
 });
 
 test('sockets that are meant for another process are left alone: `listen` is bound', async (t) => {

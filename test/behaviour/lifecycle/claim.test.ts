@@ -14,6 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { daemonFor } from '../../support/daemon.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { gone, isAlive } from '../../support/processes.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -39,7 +40,7 @@ test('a lock file that is a link, no file or of a stranger is not opened: exit 7
   for (const [put, reason] of obstacles) {
     put();
     assert.deepEqual(await daemon.start(), { status: 73, stdout: '', stderr: '' });
-    assert.match(daemon.readLog(), reason);
+    await logShows(daemon, reason);
     rmSync(lock, { recursive: true });
   }
   assert.equal(readFileSync(precious, 'utf8'), 'precious');
@@ -51,7 +52,7 @@ test('a foreign file in the place of the phase is never believed, and deleted on
   const socket = `${daemon.pidfile}.sock`;
   writeFileSync(socket, 'precious');
   assert.equal((await daemon.start()).status, 73);
-  assert.match(daemon.readLog(), /cannot create the pidfile .*is in the way/);
+  await logShows(daemon, /cannot create the pidfile .*is in the way/);
   assert.equal(readFileSync(socket, 'utf8'), 'precious');
   rmSync(socket);
   const impostor = createServer((asker) => asker.end('running\n')).listen(socket);
@@ -94,8 +95,8 @@ test('a stale pidfile is replaced and its process not touched, in a deep directo
     assert.equal((await daemon.start()).status, 0, daemon.readLog());
     const pid = Number(readFileSync(pidfile, 'utf8'));
     assert.deepEqual(await daemon.start(), { status: 75, stdout: '', stderr: '' });
-    assert.match(daemon.readLog(), /cannot be started .*it is running/);
-    assert.match(daemon.readLog(), new RegExp(`cannot be started .* pid=${pid} `));
+    await logShows(daemon, /cannot be started .*it is running/);
+    await logShows(daemon, new RegExp(`cannot be started .* pid=${pid} `));
     assert.equal(readFileSync(pidfile, 'utf8'), `${pid}\n`);
     process.kill(pid, 'SIGTERM');
     assert.equal((await daemon.start()).status, 0);

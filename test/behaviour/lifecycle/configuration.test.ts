@@ -20,6 +20,7 @@ import { test } from 'node:test';
 import { currentPlace, fallbackLog } from '../../../src/shared/config/machine-defaults.ts';
 import { type Daemon, daemonFor, runCommand } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
+import { logShows } from '../../support/log-shows.ts';
 
 test('an invalid section exits 78 silently, with every fault in its log', async (t) => {
   const daemon = daemonFor(t, { port: 'x', workers: '0', password: 'hun;ter2', user: null });
@@ -124,7 +125,7 @@ async function assertFault(daemon: Daemon, fault: RegExp): Promise<void> {
   assert.equal(checked.status, 78, checked.stderr);
   assert.match(checked.stderr, fault);
   assert.deepEqual(await daemon.start(), { status: 78, stdout: '', stderr: '' });
-  assert.match(daemon.readLog(), fault);
+  await logShows(daemon, fault);
 }
 
 test('a path to listen on that is a regular file or a link is a fault, and remains unchanged', async (t) => {

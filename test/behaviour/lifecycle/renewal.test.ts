@@ -10,6 +10,7 @@ import { connect } from 'node:tls';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 import {
@@ -118,22 +119,19 @@ test('a certificate on disk is shown after SIGHUP, by all workers, and not befor
   // Half of a renewal: the new certificate with the old key.
   copyFileSync(first.cert, pair.cert);
   await renew(daemon);
-  assert.match(daemon.readLog(), /error .*cannot be used.* key=https_cert problem="and its key do/);
+  await logShows(daemon, /error .*cannot be used.* key=https_cert problem="and its key do/);
   assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
   // A key that others may read, or that is gone, is none either.
   install(first);
   chmodSync(pair.key, 0o644);
   await renew(daemon);
-  assert.match(daemon.readLog(), /cannot be used.* key=https_key problem="is open to others/);
+  await logShows(daemon, /cannot be used.* key=https_key problem="is open to others/);
   rmSync(pair.key);
   await renew(daemon);
-  assert.match(
-    daemon.readLog(),
-    /cannot be used.* key=https_key problem="cannot be read \(ENOENT\)/,
-  );
+  await logShows(daemon, /cannot be used.* key=https_key problem="cannot be read \(ENOENT\)/);
   execFileSync('mkfifo', ['-m', '600', pair.key]);
   await renew(daemon);
-  assert.match(daemon.readLog(), /key=https_key problem="cannot be read \(no regular file\)/);
+  await logShows(daemon, /key=https_key problem="cannot be read \(no regular file\)/);
   await replaceWorker(daemon);
   assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
 });
@@ -155,7 +153,7 @@ test('SIGHUP takes no certificate that is not valid now, and says why; with othe
     install(authority.issue(`dated-${when}`, { when }));
     await renew(daemon);
     const line = new RegExp(`error .*stays in use key=https_cert problem="${problem}"`);
-    assert.match(daemon.readLog(), line);
+    await logShows(daemon, line);
     assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(good)]);
   }
   await replaceWorker(daemon);
@@ -168,7 +166,7 @@ test('SIGHUP takes no certificate that is not valid now, and says why; with othe
     assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(soon)]);
     return true;
   });
-  assert.match(daemon.readLog(), /warn .*expires soon key=https_cert problem="expires on 20/);
+  await logShows(daemon, /warn .*expires soon key=https_cert problem="expires on 20/);
 });
 
 /** The statuses of a request with this token, by each of two workers: 404 if the token is accepted, else 401. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { daemonFor, runCommand, sessionOf } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { childrenOf, gone, isAlive } from '../../support/processes.ts';
 
 const faults = new URL('./support/worker-faults.js', import.meta.url).href;
@@ -72,17 +73,14 @@ test('an address in use exits 69 with its reason in the log', async (t) => {
   const port = address !== null && typeof address === 'object' ? address.port : 0;
   const daemon = daemonFor(t, { listen: `127.0.0.1:${port}` });
   assert.deepEqual(await daemon.start(), { status: 69, stdout: '', stderr: '' });
-  assert.match(
-    daemon.readLog(),
-    new RegExp(`cannot listen address=127.0.0.1:${port} reason=EADDRINUSE`),
-  );
+  await logShows(daemon, new RegExp(`cannot listen address=127.0.0.1:${port} reason=EADDRINUSE`));
   server.close();
 });
 
 test('an address that this machine has not exits 69', async (t) => {
   const daemon = daemonFor(t, { listen: '192.0.2.1:9090', insecure: 'on' });
   assert.equal((await daemon.start()).status, 69);
-  assert.match(daemon.readLog(), /cannot listen .*EADDRNOTAVAIL/);
+  await logShows(daemon, /cannot listen .*EADDRNOTAVAIL/);
 });
 
 test('a pidfile that cannot be created exits 73', async (t) => {

@@ -9,6 +9,7 @@ import { startProxiedDatabase } from '../../support/database/proxied-database.ts
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
@@ -60,7 +61,7 @@ test('a second SIGTERM kills the running statements, and the log has the writes 
   await gate.open();
   assert.deepEqual(await database.query('select n from t'), []);
   assert.deepEqual(unknownWrites(gateway), ['first', 'second']);
-  assert.match(gateway.log(), / stopped .*unknown=2\b/);
+  await logShows(gateway, / stopped .*unknown=2\b/);
 });
 
 test('a request that was passed on to another worker is answered before a second SIGTERM ends the gateway', async (t) => {
@@ -101,5 +102,5 @@ test('if MySQL cannot be reached, the gateway still ends, and no write goes on u
   await stopTwice(gateway);
   await reply;
   assert.deepEqual(unknownWrites(gateway), ['unreported']);
-  assert.match(gateway.log(), / stopped .*unknown=1\b/);
+  await logShows(gateway, / stopped .*unknown=1\b/);
 });

@@ -24,6 +24,7 @@ import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { listeningPorts } from '../../support/kernel-sockets.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { freeze, gone, isAlive } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
@@ -110,7 +111,7 @@ test('SIGUSR2 is ignored by every process, and SIGQUIT drains', async (t) => {
   assert.ok(processes.every((pid) => isAlive(pid)));
   process.kill(supervisor, 'SIGQUIT');
   await Promise.all(processes.map((pid) => gone(pid)));
-  assert.match(daemon.readLog(), /draining.*stopped/s);
+  await logShows(daemon, /draining.*stopped/s);
   assert.ok(!existsSync(daemon.pidfile));
 });
 
@@ -196,11 +197,11 @@ test('workers are gone 2 s after their supervisor was killed, a spinning one too
   const lastLine = new RegExp(
     `\\[${other} w\\d+\\] the supervisor is gone: .*supervisor=${supervisor} requests=0`,
   );
-  assert.match(daemon.readLog(), lastLine);
+  await logShows(daemon, lastLine);
   daemon.configure({ listen });
   assert.equal((await daemon.start()).status, 0, daemon.readLog());
   assert.ok(!isAlive(stopped));
-  assert.match(daemon.readLog(), new RegExp(`ended orphaned workers pids=${stopped}`));
+  await logShows(daemon, new RegExp(`ended orphaned workers pids=${stopped}`));
   assert.ok(await isServed(daemon));
 });
 
@@ -251,7 +252,7 @@ test('a worker of an updated package reports it, in the log and in a gauge, and 
   appendFileSync(join(copy, 'dist/src/worker/service.js'), '\n// Updated.\n');
   await replace();
   await eventually('it runs other code', async () => (await mismatches()) === 1);
-  assert.match(daemon.readLog(), /warn .*runs other code than its supervisor.* slot=\d/);
+  await logShows(daemon, /warn .*runs other code than its supervisor.* slot=\d/);
 });
 
 test('a worker out of memory is replaced, and service goes on', async (t) => {
@@ -280,5 +281,5 @@ test('a worker out of memory is replaced, and service goes on', async (t) => {
     const restarts = await readMetric(gateway, 'dbhttpd_worker_restarts_total');
     return restarts > 0 && (await readMetric(gateway, 'dbhttpd_worker_up')) === 2;
   });
-  assert.match(gateway.log(), /heap out of memory/);
+  await logShows(gateway, /heap out of memory/);
 });

@@ -9,6 +9,7 @@ import { readCpuMs } from '../../../scripts/support/proc.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { clientPortsOf } from '../../support/kernel-sockets.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { childrenOf, freeze, gone, isAlive } from '../../support/processes.ts';
 import { openAtEach, type WorkerConnection } from '../../support/worker-connections.ts';
 
@@ -77,8 +78,8 @@ describe('limits of time', { concurrency: true }, () => {
     for (const [index, delay] of delays.slice(1).entries()) {
       assert.ok(delay > (delays[index] ?? 0), `${delays}`);
     }
-    assert.match(daemon.readLog(), /a fault at boot, on purpose/);
-    assert.match(daemon.readLog(), /workers keep dying at boot/);
+    await logShows(daemon, /a fault at boot, on purpose/);
+    await logShows(daemon, /workers keep dying at boot/);
     assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
   });
 
@@ -102,7 +103,7 @@ describe('limits of time', { concurrency: true }, () => {
     await eventually('it is ended', isEnded, { ...patience, everyMs: 200 });
     assert.ok(roundsBeside > 0, 'the others were answered while it hung');
     await eventually('another takes its slot', () => daemon.workers().length === 2);
-    assert.match(daemon.readLog(), new RegExp(`a worker hangs slot=\\d pid=${worker}`));
+    await logShows(daemon, new RegExp(`a worker hangs slot=\\d pid=${worker}`));
   });
 
   test('a worker that hangs at SIGTERM is ended after ten unanswered pings; until then a start waits', async (t) => {
@@ -113,7 +114,7 @@ describe('limits of time', { concurrency: true }, () => {
     assert.equal((await daemon.start()).status, 0, daemon.readLog());
     assert.ok(!isAlive(worker));
     assert.notEqual(daemon.pid(), old);
-    assert.match(daemon.readLog(), new RegExp(`a worker hangs slot=\\d pid=${worker}`));
+    await logShows(daemon, new RegExp(`a worker hangs slot=\\d pid=${worker}`));
     const waitedMs = msBetween(daemon.readLog(), / draining$/, /a worker hangs/);
     assert.ok(waitedMs > 8_000, `${waitedMs} ms`);
     assert.equal((await fetch(`http://${daemon.address()}/livez`)).status, 200);
@@ -130,7 +131,7 @@ describe('limits of time', { concurrency: true }, () => {
     chmodSync(lock, 0o600);
     try {
       assert.deepEqual(await daemon.start(), { status: 75, stdout: '', stderr: '' });
-      assert.match(daemon.readLog(), /cannot be started reason="its holder does not answer"/);
+      await logShows(daemon, /cannot be started reason="its holder does not answer"/);
     } finally {
       holder.stdin.end();
     }
@@ -146,7 +147,7 @@ describe('limits of time', { concurrency: true }, () => {
     } finally {
       process.kill(daemon.pid(), 'SIGCONT');
     }
-    assert.match(daemon.readLog(), /cannot be started reason="its holder does not answer"/);
+    await logShows(daemon, /cannot be started reason="its holder does not answer"/);
   });
 });
 

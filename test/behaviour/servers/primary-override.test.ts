@@ -26,7 +26,9 @@ import {
   type Settings,
 } from '../../support/daemon.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { eventually } from '../../support/eventually.ts';
 import { formatSection } from '../../support/ini-text.ts';
+import { logShows } from '../../support/log-shows.ts';
 
 let database: Database;
 let server: string;
@@ -113,7 +115,7 @@ test('while no instance runs the file is changed, for its user alone, and the ne
     `remembers the last primary section=world primary=${server} term=1$`,
     'm',
   );
-  assert.match(daemon.readLog(), line);
+  await logShows(daemon, line);
 });
 
 test('it overrides the memory, even under the name of the host alone', async () => {
@@ -149,7 +151,7 @@ test('a running instance has it at once, and on disk', async () => {
   );
   assert.equal(remembered(daemon).primary.address, server);
   const line = `an operator has set the primary section=world primary=${server} was=${closed}`;
-  assert.ok(daemon.readLog().includes(line), daemon.readLog());
+  await eventually('the log says so', () => daemon.readLog().includes(line));
   assert.equal(daemon.pid(), pid);
   assert.equal((await daemon.start()).status, 75);
 });
@@ -164,7 +166,7 @@ test('an instance that cannot write the file still uses it: it warns, and serves
     /^\[world\] warning: the memory cannot be saved, and is lost when the running instance ends$/m,
   );
   const warning = /the memory of the last primary cannot be saved: .*reason=.*ENOTDIR/;
-  assert.match(daemon.readLog(), warning);
+  await logShows(daemon, warning);
   const ask = createAsk(`http://${daemon.address()}`);
   const metrics = await ask.get('/metrics');
   assert.match(metrics.text, /^dbhttpd_primary_memories_unsaved\{section="world"\} 1$/m);
@@ -249,7 +251,7 @@ test('a damaged file is no obstacle: a start logs it, and an override replaces i
   chmodSync(fileOf(daemon), 0o600);
   assert.equal((await daemon.start()).status, 0);
   const line = /the memory of the last primary cannot be used: it is ignored .*content is damaged/;
-  assert.match(daemon.readLog(), line);
+  await logShows(daemon, line);
   assertDone(await setPrimary(daemon, server));
   assert.equal(remembered(daemon).primary.address, server);
 });
