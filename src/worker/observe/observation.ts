@@ -2,6 +2,7 @@
 // controlled through it.
 
 import { performance } from 'node:perf_hooks';
+import { type Caller, defaultCaller } from '../../shared/clients/caller.ts';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
 import type { RequestOrigin } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/reply.ts';
@@ -138,6 +139,8 @@ export class RequestRecord {
   readonly startedAt: number;
   /** How long the body was decoded in pieces before the statements were run, in ms: the deadline counts from the last byte. */
   workedMs = 0;
+  /** Set once the request is admitted. */
+  caller: Caller = defaultCaller;
   /** The user name of a driver; null: the client is no driver, or was rejected. */
   user: string | null = null;
   /** Null: no statement has ended. */

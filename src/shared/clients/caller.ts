@@ -1,0 +1,30 @@
+// The caller of a request: its client, the user whom that client vouches for, and what both own.
+import { type Client, defaultClient } from './client.ts';
+
+/** Claims of a JSON Web Token, or those that a client may state itself, by name. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The caller of a request. Requests of one token share one object until tokens, keys or clients are replaced. */
+export type Caller = {
+  readonly client: Client;
+  /** The `sub` of its JSON Web Token; null: it has sent another credential, or none. */
+  readonly user: string | null;
+  /** Empty: it has sent no JSON Web Token, and states none itself. */
+  readonly claims: Claims;
+  /** Transactions, idempotency keys, shared reads and running requests belong to callers with an equal text. */
+  readonly owner: string;
+};
+
+const noClaims: Claims = Object.freeze({});
+
+/** Creates a caller. @param claims those that are bound as parameters decide about ownership too */
+export function createCaller(
+  client: Client,
+  user: string | null = null,
+  claims: Claims = noClaims,
+): Caller {
+  return Object.freeze({ client, user, claims, owner: JSON.stringify([client.name, user]) });
+}
+
+/** The caller of every request of an instance without clients. */
+export const defaultCaller: Caller = createCaller(defaultClient);
