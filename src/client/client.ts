@@ -26,7 +26,7 @@ import {
   type TransactionOptions,
   transactionNames,
 } from './options.ts';
-import { askWhole, toSent } from './request.ts';
+import { askWhole, cancelRequests, toSent } from './request.ts';
 import type { Column, Progress, StatementResult, StreamEnd, Warning } from './results.ts';
 import { Seen } from './seen.ts';
 import { type Fragment, type Parameters, type Sql, sql } from './sql.ts';
@@ -88,6 +88,11 @@ export type Client = {
   readonly csv: Csv;
   readonly batch: Batch;
   readonly transaction: RunInTransaction;
+  /**
+   * Ends the requests that run with this `requestId`, by any client: each fails with `KILLED`. Resolves to false if there is none, or it
+   * is over. One that the client is about to send, or to send again, is not there yet.
+   */
+  readonly cancel: (requestId: string) => Promise<boolean>;
   /** The same client with other defaults. */
   readonly with: (options: OptionsOfAll) => Client;
 };
@@ -186,6 +191,7 @@ function createClient(connection: Connection, defaults: OptionsOfAll): Client {
     csv: csv as Csv,
     batch: batch as Batch,
     transaction,
+    cancel: async (requestId) => await cancelRequests(connection, requestId, defaults),
     with: (options) => createClient(connection, { ...defaults, ...options }),
   };
 }

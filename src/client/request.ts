@@ -7,6 +7,7 @@ import {
   type Connection,
   isFailedServer,
   type JsonObject,
+  noReplyOfOurs,
   readJson,
   type Sent,
   sendRequest,
@@ -33,6 +34,7 @@ export type Whole = {
 /** Builds a request from its options. */
 export function toSent(path: string, body: string, options: QueryOptions): Sent {
   return {
+    method: 'POST',
     path,
     body,
     accept: 'application/json',
@@ -61,6 +63,28 @@ export function askWhole(
     };
     return { json, about, begun };
   });
+}
+
+/** Ends the requests with an id. False: there is none, or it is over. Throws a DbhttpdError, and a TypeError for an invalid id. */
+export async function cancelRequests(
+  connection: Connection,
+  requestId: string,
+  { signal, retry }: Pick<QueryOptions, 'signal' | 'retry'>,
+): Promise<boolean> {
+  const id = requestIdOf({ requestId }) ?? '';
+  const asked = toSent(`/v1/requests/${encodeURIComponent(id)}`, '', { signal });
+  const sent: Sent = { ...asked, method: 'DELETE', body: null };
+  try {
+    await repeat(sent, { retry }, async () => {
+      const begun = await sendRequest(connection, sent);
+      const { killed } = await readJson(begun, sent);
+      if (killed !== true) throw noReplyOfOurs(begun, sent);
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof DbhttpdError && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
 }
 
 /** Attempts a request until it succeeds or may not be repeated. Rejects with the error of the last attempt. */

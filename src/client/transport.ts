@@ -12,9 +12,10 @@ export type Connection = {
 
 /** One request. */
 export type Sent = {
+  readonly method: 'POST' | 'DELETE';
   readonly path: string;
-  /** JSON. */
-  readonly body: string;
+  /** JSON; null: the request has no body. */
+  readonly body: string | null;
   readonly accept: string;
   /** Whether it can change nothing. */
   readonly isReadOnly: boolean;
@@ -63,16 +64,14 @@ export async function sendRequest(connection: Connection, sent: Sent): Promise<B
 }
 
 async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Response> {
-  const headers: Record<string, string> = {
-    'Content-Type': 'application/json',
-    Accept: sent.accept,
-  };
+  const headers: Record<string, string> = { Accept: sent.accept };
+  if (sent.body !== null) headers['Content-Type'] = 'application/json';
   if (sent.requestId !== null) headers['X-Request-ID'] = sent.requestId;
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (sent.idempotencyKey !== null) headers['Idempotency-Key'] = sent.idempotencyKey;
   const send = () =>
     fetch(`${url}${sent.path}`, {
-      method: 'POST',
+      method: sent.method,
       headers,
       body: sent.body,
       // A request that follows a redirect would be sent twice.

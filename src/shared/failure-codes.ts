@@ -280,7 +280,8 @@ export const failures = {
   },
   KILLED: {
     status: 504,
-    meaning: 'an operator ended the request, by `DELETE /v1/requests/{id}` or the console',
+    meaning:
+      'an operator or the client ended the request, with `DELETE /v1/requests/{id}` or in the console',
     repeat: 'outcome',
   },
   CONNECTION_LOST: {

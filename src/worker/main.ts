@@ -58,6 +58,16 @@ const answerers: Answerers<WorkerCalls> = {
     }
     return { isFound: killed !== null };
   },
+  killAll: (requestId) => {
+    const killed = running?.service.live.killAll(requestId) ?? [];
+    for (const { traceId } of killed) {
+      running?.log.info('a request was ended by its X-Request-ID', {
+        request: requestId,
+        ...traceField(traceId),
+      });
+    }
+    return { isFound: killed.length > 0 };
+  },
 };
 let running: Running | null = null;
 /** Read at once, because the parent is another process when the supervisor is gone. */

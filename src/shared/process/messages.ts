@@ -29,6 +29,8 @@ export type WorkerCalls = {
   readonly requests: { readonly asked: null; readonly answer: LiveRequests };
   /** Ends one of its requests, by its number in the worker. */
   readonly kill: { readonly asked: number; readonly answer: { readonly isFound: boolean } };
+  /** Ends those of its requests that have this X-Request-ID. */
+  readonly killAll: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
 };
 
 /** The requests of a worker to the supervisor. */
@@ -40,7 +42,7 @@ export type SupervisorCalls = {
   readonly requests: { readonly asked: null; readonly answer: RequestList };
   /** The cost of the statements of all workers. */
   readonly statements: { readonly asked: null; readonly answer: StatementList };
-  /** Ends a request, by its number in the instance. */
+  /** Ends a request by its number in the instance, or all requests with an X-Request-ID. */
   readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
   /** Remembers that COMMIT was sent for a transaction, and then how it ended, even if the worker dies. */
   readonly noteCommit: {

@@ -144,12 +144,23 @@ export class Monitor {
   async #kill(text: string): Promise<{ readonly isFound: boolean }> {
     const name = parseRequestName(text);
     const slot = this.#slots().find((one) => one.number === name?.slot && one.pid() === name.pid);
-    if (name === null || slot === undefined) return { isFound: false };
+    if (name === null || slot === undefined) return await this.#killAll(text);
     const answer = await slot.ask('kill', name.id);
-    if (answer === null) throw new Error('the worker did not answer in time');
+    if (answer === null) throw silence();
     return answer;
   }
+
+  /** Several clients may have chosen the same id. */
+  async #killAll(requestId: string): Promise<{ readonly isFound: boolean }> {
+    const answers = await askAll(this.#slots(), 'killAll', requestId);
+    if (answers.some(({ answer }) => answer?.isFound === true)) return { isFound: true };
+    // A worker that did not answer may have it.
+    if (answers.some(({ answer }) => answer === null)) throw silence();
+    return { isFound: false };
+  }
 }
+
+const silence = () => new Error('the worker did not answer in time');
 
 /** Simultaneous callers share one answer. */
 function sharing<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {

@@ -107,6 +107,15 @@ const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.
 /** The supervisor's reports of the same names. */
 export type ReportName = 'stats' | 'requests' | 'statements';
 
+/** An X-Request-ID may contain characters that have a meaning in a path. A malformed escape stands for itself. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** A report of the supervisor, as JSON. */
 export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportName): Handler {
   return watching((_request, response, requestId) => {
@@ -117,10 +126,10 @@ export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportNa
   });
 }
 
-/** Ends the request whose id is the last part of the path, in whichever worker it runs. */
+/** Ends the request whose id or X-Request-ID is the last part of the path, in whichever worker it runs. */
 export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
   return (request, response, head, record) => {
-    const id = head.path.slice(requestsPath.length + 1);
+    const id = decode(head.path.slice(requestsPath.length + 1));
     watching((_request, reply, requestId) => {
       whenKnown(reply, supervisor.ask('kill', id), (answer) => {
         if (answer === null) sendFailure(reply, noAnswer, requestId);

@@ -17,7 +17,7 @@ export interface LiveExchange extends Indexed {
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
-  /** Ends its statements at an operator's request. */
+  /** Ends its statements at the request of an operator or of its client. */
   kill(): void;
 }
 
@@ -56,6 +56,13 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
       return exchange;
     }
     return null;
+  }
+
+  /** Ends all with this request id, which clients choose themselves, and returns them. */
+  killAll(requestId: string): readonly Pick<Exchange, 'requestId' | 'traceId'>[] {
+    const found = [...this.#all].filter((exchange) => exchange.requestId === requestId);
+    for (const exchange of found) exchange.kill();
+    return found;
   }
 
   /** Most are over before they are listed, and have no number. */

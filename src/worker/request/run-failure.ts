@@ -73,7 +73,9 @@ const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
     waiting: ['STOPPING', 'The gateway is stopping.'],
     running: ['STOPPING', 'The gateway stopped while the statement was running.'],
   },
-  killed: { waiting: ['KILLED', 'An operator ended the request.'] },
+  killed: {
+    waiting: ['KILLED', 'The request was ended with DELETE /v1/requests or in the console.'],
+  },
   'client gone': { waiting: ['CLIENT_GONE', 'The client went away.'] },
   stalled: { waiting: ['STALLED', 'The reader stalled.'] },
   'too large': {

@@ -66,7 +66,7 @@ const stops: Readonly<Record<StopReason, string>> = {
   stalled: 'the client stopped reading a result of it',
   'too large': 'one of its results was larger than max_result_bytes',
   'too wide': 'one of its results had more columns than max_columns',
-  killed: 'an operator ended one of its statements',
+  killed: 'one of its statements was ended with DELETE /v1/requests or in the console',
   'server left': 'the gateway no longer uses the database server on which it was open',
   stopping: 'the gateway is stopping',
 };

@@ -11,6 +11,7 @@ import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { type Deed, type HttpFront, type Seen, startHttpFront } from '../../support/http-front.ts';
+import { logShows } from '../../support/log-shows.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
@@ -233,7 +234,7 @@ const inDoubt: readonly Deed[] = [
 ];
 
 /** An entry of `/v1/requests`. */
-type Listed = { readonly id: string; readonly phase: string };
+type Listed = { readonly id: string; readonly request_id: string; readonly phase: string };
 
 /** After these the client knows that nothing was committed, and that the next attempt may succeed. */
 const undone: readonly Deed[] = [
@@ -324,6 +325,39 @@ test('a killed request does not come back, even with a key, whether it ran or wa
   assert.equal(between.seen.length, 2);
   await gate.open();
   assert.equal(await madeTimes(13), 0);
+});
+
+test('a request is ended by its own id, by any client, and one that is over is none', async (t) => {
+  await createGate(database, 'cancelled');
+  const shared = await startGateway({ database, settings: { workers: 2, pool: 2 } });
+  t.after(shared.stop);
+  const gate = await closeGate(database, 'cancelled');
+  t.after(gate.open);
+  const [mine, other] = [connect({ url: shared.url }), connect({ url: shared.url })];
+  const listed = async () =>
+    (await shared.get('/v1/requests')).json<{ requests: Listed[] }>().requests;
+  // Twice with one id, whichever workers they reach, and once with another one.
+  const failing = [1, 2].map(() =>
+    failureOf(mine.query(`select ${gate.zero}`, [], { requestId: 'order-7/a=1' })),
+  );
+  const staying = mine.query<{ n: number }>(`select ${gate.zero} as n`, [], {
+    requestId: 'order-8',
+  });
+  await eventually('all are there', async () => (await listed()).length === 3);
+  assert.equal(await other.cancel('order-7'), false);
+  assert.equal(await other.cancel('order-7/a=1'), true);
+  for (const error of await Promise.all(failing)) {
+    assert.deepEqual([error.code, error.requestId], ['KILLED', 'order-7/a=1']);
+  }
+  await logShows(shared, /a request was ended by its X-Request-ID request="order-7\/a=1"/);
+  assert.equal(await other.cancel('order-7/a=1'), false);
+  assert.deepEqual(
+    (await listed()).map(({ request_id }) => request_id),
+    ['order-8'],
+  );
+  await gate.open();
+  assert.equal((await staying).rowCount, 1);
+  await assert.rejects(mine.cancel('two words'), /requestId must be/);
 });
 
 test('with a key the limits hold too, and the error has the key for a later attempt', async () => {

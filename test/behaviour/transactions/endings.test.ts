@@ -128,7 +128,10 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
   });
   await gateway.request(`/v1/requests/${id}`, { method: 'DELETE' });
   await running;
-  assert.match(await messageOf(ended), /: an operator ended one of its statements\. /);
+  assert.match(
+    await messageOf(ended),
+    /: one of its statements was ended with DELETE \/v1\/requests or in the console\. /,
+  );
 });
 
 test('the server closed its connection, or its worker is gone', async () => {

@@ -167,8 +167,14 @@ export const insidePaths: Schema = {
   '/v1/requests/{id}': {
     delete: {
       operationId: 'kill',
-      summary: 'Ends one request, whichever worker has it: it is answered with 504 `KILLED`.',
-      parameters: [{ name: 'id', in: 'path', required: true, schema: text }],
+      summary:
+        'Ends one request, or all with this X-Request-ID, whichever worker has them: 504 `KILLED`.',
+      parameters: [
+        {
+          ...{ name: 'id', in: 'path', required: true, schema: text },
+          description: 'An `id` of the list, or the X-Request-ID that the client has sent.',
+        },
+      ],
       responses: {
         '200': {
           description: 'It is ended.',
