@@ -39,6 +39,9 @@ const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
 export const maxParameters = 65_535;
 /** Longest part of a client's name in a message. */
 const maxNameUnits = 64;
+/** For clients that write the placeholders of another driver. */
+const noPlaceholder =
+  '; placeholders are ? or :name, never %s or $1: an array is for ? (outside of quotes), an object for :name';
 
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
@@ -225,10 +228,7 @@ class Binding {
       const missing = this.#missingOffset;
       const first =
         missing === null ? '' : `; the first one without a value is at offset ${missing}`;
-      const none =
-        wanted === 0
-          ? '; placeholders are ? or :name, never %s or $1: an array is for ? (outside of quotes), an object for :name'
-          : '';
+      const none = wanted === 0 ? noPlaceholder : '';
       return failed(
         'PARAMS_COUNT',
         `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}${none}`,
@@ -238,7 +238,7 @@ class Binding {
     for (const name of Object.keys(this.#named ?? {})) {
       if (this.#used?.has(name) === true) continue;
       const message = `${this.#key} contains a name that the statement does not use: ${quoteName(name)}`;
-      return failed('PARAMS_NAME', message);
+      return failed('PARAMS_NAME', this.#count === 0 ? `${message}${noPlaceholder}` : message);
     }
     return null;
   }

@@ -12,6 +12,7 @@ export type SessionEffect =
   | 'table locks'
   | 'table handler'
   | 'setting'
+  | 'character set'
   | 'default database'
   | 'prepared statement'
   | 'temporary table';
@@ -34,8 +35,12 @@ const effects: ReadonlyMap<string, SessionEffect> = new Map([
 const lastingWords = words('GLOBAL PERSIST PERSIST_ONLY PASSWORD DEFAULT RESOURCE STATEMENT');
 /** After XA: it concerns a transaction that the session has begun. COMMIT and ROLLBACK end one that another session has prepared. */
 const branchWords = words('START BEGIN END PREPARE');
+/** After BACKUP: MariaDB's locks for a backup, which end with the session. */
+const backupWords = words('STAGE LOCK UNLOCK');
 /** After SET: the clause concerns transactions. */
 const transactionWords = words('TRANSACTION AUTOCOMMIT');
+/** After SET: the clause changes the session's character set. */
+const characterSetWords = words('NAMES CHARACTER CHARSET');
 const scopeWords = words('SESSION LOCAL');
 
 /** The effect of a statement on its session, if it has no other; null: it may do more. In doubt it may. */
@@ -60,6 +65,10 @@ function effectOf(facts: Facts): SessionEffect | null {
       return branchWords.has(second ?? '') ? 'distributed transaction' : null;
     case 'SET':
       return effectOfSet(facts);
+    case 'FLUSH':
+      return keepsLock(kept) ? 'table locks' : null;
+    case 'BACKUP':
+      return backupWords.has(second ?? '') ? 'table locks' : null;
     case 'DROP':
       return second === 'PREPARE' ? 'prepared statement' : null;
     default:
@@ -67,12 +76,22 @@ function effectOf(facts: Facts): SessionEffect | null {
   }
 }
 
+/** FLUSH TABLES … WITH READ LOCK or FOR EXPORT: the end of the session opens the lock that it is for. */
+function keepsLock(kept: readonly Token[]): boolean {
+  const [last, second, third] = kept.map(({ word }) => word).reverse();
+  return (
+    (last === 'EXPORT' && second === 'FOR') ||
+    (last === 'LOCK' && second === 'READ' && third === 'WITH')
+  );
+}
+
 /** A function in a value may write. */
 function effectOfSet({ kept, unknownCall, sequence }: Facts): SessionEffect | null {
   if (unknownCall || sequence) return null;
   const clauses = clausesOf(kept);
   if (clauses.some(isLasting)) return null;
-  return clauses.some(isOfTransactions) ? 'transaction' : 'setting';
+  if (clauses.some(isOfTransactions)) return 'transaction';
+  return clauses.every(isOfCharacterSet) ? 'character set' : 'setting';
 }
 
 function isLasting([first, second]: readonly Token[]): boolean {
@@ -83,4 +102,8 @@ function isLasting([first, second]: readonly Token[]): boolean {
 function isOfTransactions(clause: readonly Token[]): boolean {
   const named = clause.find(({ kind, word }) => kind === tokenKinds.word && !scopeWords.has(word));
   return clause[0]?.kind !== tokenKinds.userAt && transactionWords.has(named?.word ?? '');
+}
+
+function isOfCharacterSet([first]: readonly Token[]): boolean {
+  return first !== undefined && characterSetWords.has(first.word);
 }

@@ -242,7 +242,8 @@ const instead: Readonly<Record<SessionEffect, string>> = {
     'XA needs one session from XA START to XA PREPARE: connect to MySQL without the gateway for it. For a transaction in this database alone, use /v1/batch or /v1/transaction.',
   'table handler': 'Read the rows with SELECT.',
   'table locks':
-    'Lock rows instead (SELECT … FOR UPDATE), in a transaction of /v1/batch or /v1/transaction.',
+    'Lock rows instead (SELECT … FOR UPDATE), in a transaction of /v1/batch or /v1/transaction. For the lock of a backup, connect to MySQL without the gateway.',
+  'character set': 'Text is always UTF-8 (utf8mb4) here: leave the statement out.',
   setting: 'The key init_sql sets it for every session of the section.',
   'default database':
     'Write the database before the name of the table (db.table), or choose a section of the gateway (section).',

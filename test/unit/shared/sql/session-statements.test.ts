@@ -31,7 +31,17 @@ const sessions = {
     "xa prepare 'a'",
   ],
   'table handler': ['handler t open', 'handler t read first limit 3', 'HANDLER t CLOSE'],
-  'table locks': ['lock tables t write', 'lock table t read', 'unlock tables'],
+  'table locks': [
+    'lock tables t write',
+    'lock table t read',
+    'unlock tables',
+    'flush tables with read lock',
+    'FLUSH LOCAL TABLES t, u WITH READ LOCK;',
+    'flush tables t for export',
+    'backup stage start',
+    'backup lock t',
+    'backup unlock',
+  ],
   'default database': ['use world', 'use `world`'],
   'prepared statement': [
     "prepare p from 'select 1'",
@@ -45,11 +55,17 @@ const sessions = {
     'create /* x */ temporary table if not exists t like u',
     'drop temporary table t',
   ],
+  'character set': [
+    'set names latin1',
+    "SET NAMES 'utf8mb4' collate utf8mb4_bin",
+    'set character set utf8',
+    'set charset default',
+  ],
   setting: [
+    "set time_zone = '+00:00', names utf8",
     'set @a = 1',
     "set @a = '\\''",
     'set @autocommit = 0',
-    'set names latin1',
     "set time_zone = '+00:00'",
     'set session sql_mode = ansi',
     'set @@session.sql_mode = ansi, @@sql_safe_updates = 1',
@@ -86,6 +102,10 @@ const others = [
   'begin; insert into t values (1)',
   'call p()',
   'execute p',
+  'flush tables',
+  'flush tables t',
+  'flush logs',
+  'flush status',
 ];
 
 test('a statement that only affects its session is recognised', () => {
