@@ -175,8 +175,10 @@ export class Server {
 
   /** Closes idle connections, and resolves when none is open any more. */
   async close(): Promise<void> {
+    // The pool first: from then on, the end of the catalogue's own reading is no loss of a connection.
+    const closed = this.pool.close();
     this.catalogue.close();
-    await this.pool.close();
+    await closed;
     this.control.close();
     this.#reachability.close();
   }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { daemonFor } from '../../support/daemon.ts';
+import { startFakeMysql } from '../../support/database/fake-mysql.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
@@ -85,4 +86,22 @@ test('connections that no worker has accepted when a stop begins are answered', 
     for (const worker of workers) signal(worker, 'SIGCONT');
     for (const { socket } of connections) socket.destroy();
   }
+});
+
+test('a stop while a worker reads the catalogue is no loss of a connection', async (t) => {
+  let isAsked = false;
+  const server = await startFakeMysql({
+    answer: (_client, statement) => {
+      isAsked ||= /information_schema/i.test(statement);
+      return /information_schema/i.test(statement);
+    },
+  });
+  t.after(server.stop);
+  const gateway = await startGateway({ database: server.target, settings: { workers: 1 } });
+  t.after(gateway.stop);
+  await eventually('the catalogue is asked for', () => isAsked);
+  process.kill(gateway.pid, 'SIGTERM');
+  await gone(gateway.pid);
+  assert.match(gateway.log(), / stopped /);
+  assert.doesNotMatch(gateway.log(), / warn |lost/);
 });
