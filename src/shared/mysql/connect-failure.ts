@@ -77,6 +77,10 @@ const hints: ReadonlyMap<number, string> = new Map([
   [4151, 'the account is locked'],
 ]);
 
+const nameUnknown = 'DNS does not know the name that `host` has';
+/** Also EAI_AGAIN, which the system reports if no DNS server answers. */
+const dnsSilent = 'DNS does not answer; the database server was not asked';
+
 /** MySQL has one number for all of it, and does not say which one is meant. */
 const wrongLogin = 'the user or the password is wrong, or the account is for other hosts';
 const unmet: Readonly<Record<Protection, string>> = {
@@ -96,8 +100,10 @@ export function describeConnectFailure(error: unknown): ConnectFailure {
   if (error instanceof ServerFault) {
     return describe('server unusable', `${error.message} (${error.code})`);
   }
-  if (error instanceof NameTimeout) return describe('name unresolved', error.message);
-  if (syscall === 'getaddrinfo') return describe('name unresolved', error.message);
+  if (error instanceof NameTimeout) return unresolved(error.message, dnsSilent);
+  if (syscall === 'getaddrinfo') {
+    return unresolved(error.message, code === 'ENOTFOUND' ? nameUnknown : dnsSilent);
+  }
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return tls('the server speaks no TLS');
   if (code === 'HANDSHAKE_SSL_ERROR') return tls(tlsReason(error));
   if (code === 'PROTOCOL_CONNECTION_LOST') {
@@ -129,6 +135,10 @@ function tlsReason(error: Error): string {
 
 function tls(reason: string): ConnectFailure {
   return describe('tls failed', `TLS: ${reason}`);
+}
+
+function unresolved(reason: string, hint: string): ConnectFailure {
+  return { ...describe('name unresolved', reason), hint };
 }
 
 /** The same for HTTP, without hosts, accounts and the server's own words. */

@@ -45,14 +45,16 @@ test('a session of an account whose password has expired is refused by name', ()
 });
 
 test('a name that DNS does not know is not the fault of the server', () => {
-  const error = Object.assign(new Error('getaddrinfo ENOTFOUND db.invalid'), {
-    code: 'ENOTFOUND',
-    errno: -3008,
-    syscall: 'getaddrinfo',
-  });
-  const failure = describeConnectFailure(error);
-  assert.equal(failure.kind, 'name unresolved');
-  assert.equal(publicReason(failure), 'the name of the database server cannot be resolved');
+  for (const [code, errno, hint] of [
+    ['ENOTFOUND', -3008, 'DNS does not know the name that `host` has'],
+    ['EAI_AGAIN', -3001, 'DNS does not answer; the database server was not asked'],
+  ] as const) {
+    const fields = { code, errno, syscall: 'getaddrinfo' };
+    const error = Object.assign(new Error(`getaddrinfo ${code} db.invalid`), fields);
+    const failure = describeConnectFailure(error);
+    assert.deepEqual([failure.kind, failure.hint], ['name unresolved', hint]);
+    assert.equal(publicReason(failure), 'the name of the database server cannot be resolved');
+  }
 });
 
 test('if the time is over while DNS is silent, the failure is the name, and else the silent server', async () => {
@@ -74,6 +76,7 @@ test('if the time is over while DNS is silent, the failure is the name, and else
     const failure = await opening.then(() => assert.fail('it opened'), describeConnectFailure);
     assert.equal(failure.kind, 'name unresolved');
     assert.equal(failure.reason, 'DNS did not answer in time');
+    assert.match(failure.hint ?? '', /^DNS does not answer; the database server was not asked$/);
   } finally {
     lookup.mock.restore();
   }
