@@ -148,6 +148,7 @@ export function commitOver(
   over: TransactionOver,
 ): Failure {
   if (ending === 'unknown') return connectionLost;
+  if (over.end === 'no such') return transactionEnded('unknown', over);
   return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed', over);
 }
 

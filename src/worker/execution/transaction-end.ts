@@ -47,9 +47,9 @@ export type TransactionOver = {
   readonly cause: EndCause;
 };
 
-/** No transaction is known by this token: nothing is known of one. */
+/** No transaction is known by this token. Another gateway may have begun one, and may have sent its COMMIT. */
 export const noSuchTransaction: TransactionOver = {
   end: 'no such',
-  left: 'nothing',
+  left: 'unknown',
   cause: noCause,
 };

@@ -10,7 +10,7 @@ import { createAuthority } from '../../support/certificates.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { beginHeld, type HeldByClient, summarise } from '../../support/held.ts';
+import { beginHeld, type HeldByClient, holdBy, summarise } from '../../support/held.ts';
 import { openRaw } from '../../support/http.ts';
 import { type ServerSocket, serverSockets } from '../../support/kernel-sockets.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
@@ -234,6 +234,19 @@ test('a COMMIT whose reply is cut is unknown, to commit and to rollback, for eve
   }
   assert.equal(summarise(await held.query('insert into notes (who) values (2)')), over);
   await eventually('the server has done it', async () => (await written()).length === 1);
+});
+
+test('a gateway does not report the outcome of a transaction that another gateway has begun', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const lost = proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
+  assert.equal(summarise(await held.commit()), unknown);
+  assert.equal(lost.hits(), 1);
+  await eventually('the server has done it', async () => (await written()).length === 1);
+  const moved = holdBy(small, held.token);
+  assert.equal(summarise(await moved.query('select 1')), over);
+  assert.equal(summarise(await moved.commit()), '409 TRANSACTION_ENDED unknown');
+  assert.deepEqual((await moved.rollback()).json(), { rolled_back: false, outcome: 'unknown' });
 });
 
 /** COMMIT is on its way, and a second one, a rollback and a statement wait behind it. */

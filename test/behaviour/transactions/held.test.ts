@@ -182,8 +182,9 @@ test('a token that names no transaction runs nothing', async () => {
   for (const forged of [flipped, '', 'x', `${own}A`, own.slice(1), 'A'.repeat(own.length)]) {
     const other = holdBy(gateway, forged);
     assert.equal(summarise(await other.query('insert into notes (who) values (9)')), over);
-    assert.equal(summarise(await other.commit()), over);
-    assert.deepEqual((await other.rollback()).json(), { rolled_back: true });
+    // Another gateway may have begun it.
+    assert.equal(summarise(await other.commit()), '409 TRANSACTION_ENDED unknown');
+    assert.deepEqual((await other.rollback()).json(), { rolled_back: false, outcome: 'unknown' });
   }
   assert.equal((await held.commit()).status, 200);
   assert.equal(await countNotes(), 0);

@@ -93,14 +93,16 @@ const undoneReplies: Readonly<Record<RolledBack, object>> = {
   /** Tables without transactions were changed, or a statement had ended the transaction before. */
   'a part': { rolled_back: false, outcome: 'partial' },
   nothing: { rolled_back: false, committed: true },
-  /** It was not committed. Its connection was lost, so that it is not known what it left. */
+  /** Its connection was lost, so that it is not known what it left, or this gateway knows no such transaction. */
   unknown: { rolled_back: false, outcome: 'unknown' },
 };
 
 /** One that is over can be rolled back again, and committed again if it was committed. */
 function decideOver(verb: Verb, ending: Ending, wasSent: boolean, over: TransactionOver): Decision {
   if (ending === 'committed') return reply(verb === 'commit' ? committed : undoneReplies.nothing);
-  if (verb === 'rollback' && ending !== 'unknown') return reply(undoneReplies[undoneBy[ending]]);
+  if (verb === 'rollback' && ending !== 'unknown') {
+    return reply(undoneReplies[over.end === 'no such' ? 'unknown' : undoneBy[ending]]);
+  }
   return { ok: false, failure: commitOver(ending, wasSent, over) };
 }
 

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commitOver, statementOver } from '../../../../src/worker/endpoints/held-requests.ts';
-import type { TransactionOver } from '../../../../src/worker/execution/transaction-end.ts';
+import {
+  noSuchTransaction,
+  type TransactionOver,
+} from '../../../../src/worker/execution/transaction-end.ts';
 
 const over: TransactionOver = { end: 'worker gone', left: 'nothing', cause: {} };
 
@@ -24,6 +27,13 @@ test('a COMMIT that was not sent is reported as rolled back, or not executed if 
       [409, 'not_executed'],
     ],
   );
+});
+
+test('a COMMIT for a token that names no known transaction is unknown: another gateway may have sent one', () => {
+  for (const wasSent of [true, false]) {
+    const { status, outcome } = commitOver('over', wasSent, noSuchTransaction);
+    assert.deepEqual([status, outcome], [409, 'unknown'], `${wasSent}`);
+  }
 });
 
 test('a statement that another worker may have run before it went is unknown', () => {
