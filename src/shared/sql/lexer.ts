@@ -143,7 +143,7 @@ export type Escapes = { readonly single: boolean; readonly double: boolean };
 /** How a session reads backslashes unless its sql_mode says otherwise. */
 export const defaultEscapes: Escapes = { single: true, double: true };
 
-/** The rest of a longer literal is searched with indexOf, not character by character. */
+/** After this many characters of a literal, and after each one that matters, the rest is searched with indexOf. */
 const shortLiteral = 64;
 
 /** The doubts of a lexer so far. */
@@ -258,8 +258,15 @@ export class Lexer {
   #quoted(kind: number, quote: number, from: number): number {
     const sql = this.#sql;
     const escaping = quote === 0x27 ? this.#escapes.single : quote === 0x22 && this.#escapes.double;
+    let quoteAt = -1;
+    let searchFrom = from + shortLiteral;
     for (let at = from + 1; at < sql.length; at += 1) {
-      if (at - from > shortLiteral) at = this.#nextSpecial(quote, at);
+      if (at > searchFrom) {
+        // Each character is searched once: a search to the end of the text for each backslash took 4 s for a literal of 1 MiB.
+        if (quoteAt < at) quoteAt = find(sql, String.fromCharCode(quote), at);
+        at = Math.min(quoteAt, this.#nextSpecial(quote, at));
+        searchFrom = at + shortLiteral;
+      }
       const code = sql.charCodeAt(at);
       if (code === quote) {
         if (sql.charCodeAt(at + 1) !== quote) return this.#settle(kind, at + 1);
@@ -277,14 +284,13 @@ export class Lexer {
     return this.#settle(kind, sql.length);
   }
 
-  /** The position of the next character that matters in a literal. Character by character, a literal of 15 MB took 60 ms. */
+  /** The next backslash, or NUL if that matters. Character by character, a literal of 15 MB took 60 ms. */
   #nextSpecial(quote: number, from: number): number {
     const sql = this.#sql;
     if (this.#backslashAt < from) this.#backslashAt = find(sql, '\\', from);
-    const closing = Math.min(find(sql, String.fromCharCode(quote), from), this.#backslashAt);
-    if (quote === 0x27) return closing;
+    if (quote === 0x27) return this.#backslashAt;
     if (this.#nulAt < from) this.#nulAt = find(sql, '\0', from);
-    return Math.min(closing, this.#nulAt);
+    return Math.min(this.#backslashAt, this.#nulAt);
   }
 
   /** The position after the comment that starts here, or -1; `kind` says whether it is executable. */

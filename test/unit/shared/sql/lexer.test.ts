@@ -158,6 +158,22 @@ test('takes linear time on hostile text', () => {
   }
 });
 
+test('takes linear time on a long literal, whatever is in it', () => {
+  const size = 1 << 20;
+  for (const quote of ["'", '"', '`']) {
+    for (const unit of [
+      '\\\\',
+      '\\n',
+      `\\${quote}`,
+      quote + quote,
+      '\0',
+      `${'a'.repeat(99)}\\\\`,
+    ]) {
+      assertProportional((length) => quote + repeating(unit)(length), size, tokensCount);
+    }
+  }
+});
+
 function tokensCount(sql: string): number {
   const lexer = new Lexer(sql);
   let count = 0;
