@@ -29,6 +29,8 @@ export class Workers {
   readonly #monitor: Monitor;
   readonly #slots: readonly Slot[];
   #isEnding = false;
+  /** Requests that were lost with their workers before the end began. */
+  #lostBefore = 0;
   /** The slot that drains when all others have closed. */
   #last: Slot | null = null;
   #concludeBoot: ((boot: Boot) => void) | null = null;
@@ -89,9 +91,16 @@ export class Workers {
     this.#advanceEnd();
   }
 
-  /** The counts of the workers since the last scrape, in fields for the log. */
+  /**
+   * The counts of the workers since the last scrape, in fields for the log. `requests_lost`: they were in flight when their workers died
+   * during the end, by the workers' last reports. What became of them is in no other count.
+   */
   unseen(): LogFields {
-    return this.#monitor.unseen();
+    return { ...this.#monitor.unseen(), requests_lost: this.#countLost() - this.#lostBefore };
+  }
+
+  #countLost(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.describe().requestsLost, 0);
   }
 
   reopenLogs(): void {
@@ -156,6 +165,7 @@ export class Workers {
   }
 
   #beginEnd(): void {
+    if (!this.#isEnding) this.#lostBefore = this.#countLost();
     this.#isEnding = true;
     this.#primaries.freeze();
   }

@@ -104,3 +104,22 @@ test('if MySQL cannot be reached, the gateway still ends, and no write goes on u
   assert.deepEqual(unknownWrites(gateway), ['unreported']);
   await logShows(gateway, / stopped .*unknown=1\b/);
 });
+
+test('a write of a worker that hangs cannot be killed, and the last line of the log counts it', async (t) => {
+  const gateway = await startGateway({ database, settings: { workers: 1, pool: 2 } });
+  t.after(gateway.stop);
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
+  const sql = `insert into t select 6 + ${gate.zero}`;
+  const reply = gateway.post('/v1/query', { sql }).catch(() => null);
+  await processlist.started('from gate', 1);
+  await eventually('the supervisor knows of it', async () => {
+    return (await readMetric(gateway, 'dbhttpd_requests_in_flight')) > 0;
+  });
+  for (const worker of gateway.workers()) process.kill(worker, 'SIGSTOP');
+  await stopTwice(gateway);
+  await reply;
+  await logShows(gateway, / stopped .*requests_lost=[1-9]/);
+});
