@@ -1,4 +1,4 @@
-// The caller of a request: its client, the user whom that client vouches for, and what both own.
+// The caller of a request: its client, and the user for which that client vouches.
 import { type Client, defaultClient } from './client.ts';
 
 /** Claims of a JSON Web Token, or those that a client may state itself, by name. */

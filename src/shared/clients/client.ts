@@ -1,6 +1,6 @@
 // A client: who may ask, what it may do, and how much of a worker it may use. Plain data that supervisor and workers exchange.
 
-/** What a client may be allowed to do, in the order of the documentation. `allow = all` stands for all of them. */
+/** The permissions that a client may have, in the order of the documentation. `allow = all` stands for all of them. */
 export const permissions = [
   'sql',
   'named',
