@@ -61,7 +61,7 @@ export const settingMutations: readonly Mutation[] = [
   {
     name: 'secret-writable-by-others',
     promise: 'a file with a secret that others may write to is refused',
-    file: 'src/shared/config/credentials.ts',
+    file: 'src/shared/config/regular-file.ts',
     before: 'return (stats.mode & 0o006) !== 0;',
     after: 'return (stats.mode & 0o004) !== 0;',
     tests: ['test/unit/shared/config/config.test.ts'],

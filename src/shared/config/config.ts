@@ -134,7 +134,11 @@ function tabled(values: Values): Tabled {
   return fields as Tabled;
 }
 
-function acceptedHosts({ allow_hosts: hosts, listen }: Values): readonly string[] | null {
+/** The names that `Host` may have, as in the settings. */
+export function acceptedHosts({
+  allow_hosts: hosts,
+  listen,
+}: Pick<Values, 'allow_hosts' | 'listen'>): readonly string[] | null {
   if (hosts !== null) {
     return hosts.includes('*') ? null : Object.freeze(hosts.map((host) => host.toLowerCase()));
   }

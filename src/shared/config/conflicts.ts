@@ -1,5 +1,6 @@
 // Conflicts: combinations of settings that make no sense, each with the key to change.
 import { normalize } from 'node:path';
+import { isAllowed } from '../clients/client.ts';
 import { findRepeated, isLocal, isLoopbackName } from './addresses.ts';
 import type { Config, Values } from './config.ts';
 import { isBearerToken } from './credentials.ts';
@@ -18,6 +19,7 @@ export function findConflicts(
     ...towardsMysql(config, values, written),
     ...towardsClients(config, values, written),
     ...ofDrivers(config, written),
+    ...ofJwt(written),
     ...ofFiles(config, values),
     [
       config.readOnly && config.idempotencyTable !== null,
@@ -90,14 +92,14 @@ function towardsClients(
   values: Values,
   written: ReadonlySet<string>,
 ): readonly Rule[] {
-  const { listen, tokens, insecure, httpsCert, httpsKey } = config;
-  const mayBeGuarded = tokens.length > 0 || written.has('token') || written.has('token_file');
+  const { listen, insecure, httpsCert, httpsKey, tokens } = config;
+  const mayBeGuarded = hasTokens(config, written) || written.has('clients');
   const hosts = values.allow_hosts ?? [];
   return [
     [
       !isLocal(listen) && !mayBeGuarded && !insecure,
       'listen',
-      'is beyond loopback: set `token` or `token_file`, or `insecure = on`',
+      'is beyond loopback: set `token`, `token_file` or `clients`, or `insecure = on`',
     ],
     [
       listen.kind === 'tcp' && written.has('listen_mode'),
@@ -117,7 +119,7 @@ function towardsClients(
       !mayBeGuarded && httpsCert === null && !insecure && !hosts.every(isLoopbackName),
       'allow_hosts',
       'names other than loopback: web pages could run SQL under them, because browsers do not send the origin over plain ' +
-        'HTTP. Set `token` or `token_file`, or `https_cert` and `https_key`, or `insecure = on`',
+        'HTTP. Set `token`, `token_file` or `clients`, or `https_cert` and `https_key`, or `insecure = on`',
     ],
     [
       !(values.allow_origins ?? []).every(isOrigin),
@@ -147,11 +149,14 @@ function ofFiles(config: Config, values: Values): readonly Rule[] {
 }
 
 function filesToRead({ configPath }: Config, values: Values): ReadonlySet<string | null> {
-  const { password_file, token_file, session_key_file, server_public_key } = values;
+  const { password_file, token_file, clients, jwt_keys } = values;
+  const { session_key_file, server_public_key } = values;
   const { tls_ca, tls_cert, tls_key, https_cert, https_key } = values;
   const named = [
     password_file,
     token_file,
+    clients,
+    jwt_keys,
     session_key_file,
     server_public_key,
     tls_ca,
@@ -161,23 +166,47 @@ function filesToRead({ configPath }: Config, values: Values): ReadonlySet<string
   return new Set([normalize(configPath), ...named, https_cert, https_key]);
 }
 
+/** Whether the first section has tokens, or says where they are. */
+function hasTokens({ tokens }: Config, written: ReadonlySet<string>): boolean {
+  return tokens.length > 0 || written.has('token') || written.has('token_file');
+}
+
 /** Drivers put values into the text and escape them with backslashes. */
-function ofDrivers(
-  { drivers, initSql, tokens }: Config,
-  written: ReadonlySet<string>,
-): readonly Rule[] {
-  const mayBeGuarded = tokens.length > 0 || written.has('token') || written.has('token_file');
+function ofDrivers(config: Config, written: ReadonlySet<string>): readonly Rule[] {
+  const { drivers, initSql, access } = config;
+  // A file of clients that cannot be used has its own faults.
+  const isClientAllowed =
+    access?.clients.clients.some(
+      (client) => isAllowed(client, 'drivers') && client.tokenDigests.length > 0,
+    ) ?? written.has('clients');
   return [
     [
-      drivers !== 'off' && !mayBeGuarded,
+      drivers !== 'off' && !hasTokens(config, written) && !isClientAllowed,
       'drivers',
-      'needs `token` or `token_file`: drivers have no other password to send',
+      'needs `token`, `token_file` or a client with `drivers` and `token_sha256`: drivers have no other password to send',
     ],
     [
       drivers !== 'off' && /NO_BACKSLASH_ESCAPES/i.test(initSql ?? ''),
       'drivers',
       'cannot be on if `init_sql` sets NO_BACKSLASH_ESCAPES: drivers escape values with backslashes, which would then have no effect',
     ],
+  ];
+}
+
+function ofJwt(written: ReadonlySet<string>): readonly Rule[] {
+  const [keys, issuer, audience] = ['jwt_keys', 'jwt_issuer', 'jwt_audience'].map((key) =>
+    written.has(key),
+  );
+  return [
+    [
+      keys === true && !written.has('clients'),
+      'jwt_keys',
+      'needs `clients`: its `jwt` lines say to which client a token belongs',
+    ],
+    [keys === true && issuer === false, 'jwt_keys', 'needs `jwt_issuer`'],
+    [keys === true && audience === false, 'jwt_keys', 'needs `jwt_audience`'],
+    [keys === false && issuer === true, 'jwt_issuer', 'needs `jwt_keys`'],
+    [keys === false && audience === true, 'jwt_audience', 'needs `jwt_keys`'],
   ];
 }
 

@@ -1,13 +1,24 @@
-// Credentials: the files with passwords, tokens, certificates and keys are read, checked, and read again on SIGHUP.
+// Credentials: the files with passwords, tokens, clients, certificates and keys are read, checked, and read again on SIGHUP.
 
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import {
+  type Access,
+  describeExposure,
+  type Exposing,
+  type FaultPlace,
+  readAccess,
+  readJwtKeys,
+} from './access.ts';
 import { findAuthoritiesFault, findPairFault, listCertificates } from './certificates.ts';
+import { isTokenShared } from './clients-file.ts';
 import type { OptionKey } from './options.ts';
+import { isOpenToOthers, readRegularFile, readText } from './regular-file.ts';
 
 /** The keys that name files with credentials. */
 export const credentialKeys = [
   'password_file',
   'token_file',
+  'clients',
+  'jwt_keys',
   'tls_ca',
   'tls_cert',
   'tls_key',
@@ -34,6 +45,8 @@ export type KeyPair = { readonly cert: string; readonly key: string };
 export type Credentials = {
   readonly password: string;
   readonly tokens: readonly string[];
+  /** The first section's. Null: `clients` is not set, and every accepted request belongs to the client `default`. */
+  readonly access: Access | null;
   /** The texts of the files that `tls_ca`, `tls_cert` and `tls_key` name. */
   readonly tlsTexts: TlsTexts;
   /** The texts of the files that `https_cert` and `https_key` name. Null: plain HTTP. */
@@ -41,23 +54,32 @@ export type Credentials = {
 };
 
 /** A section's settings, as far as a renewal concerns them. */
-type Renewable = Credentials & {
-  readonly section: string;
-  readonly credentialFiles: CredentialFiles;
-};
+type Renewable = Credentials &
+  Exposing & {
+    readonly section: string;
+    readonly credentialFiles: CredentialFiles;
+  };
 
 /** The credentials of each section, in the sections' order. */
 export type SectionCredentials = readonly [Credentials, ...Credentials[]];
 
-/** A fault of one file. It never contains the file's contents. */
-export type CredentialFault = { readonly key: CredentialKey; readonly problem: string };
+/** A fault of one file, which contains no secret. `inside`: its place in the file; null: it is a fault of the file as a whole. */
+export type CredentialFault = {
+  readonly key: CredentialKey;
+  readonly problem: string;
+  readonly inside: FaultPlace | null;
+};
 
 /** A fault of a file of one of several sections. */
 export type SectionFault = CredentialFault & { readonly section: string };
 
-type Found = { readonly [K in keyof Credentials]: Credentials[K] | null };
+type FileCredentials = Omit<Credentials, 'access'>;
+type Found = { readonly [K in keyof FileCredentials]: FileCredentials[K] | null };
 
-/** Reads all files. A credential that is not set, or is faulty, is null. Collects faults and throws none. */
+/**
+ * Reads all files except those of `clients` and `jwt_keys`, which `readAccess` reads. A credential that is not set, or is faulty, is null.
+ * Collects faults and throws none.
+ */
 export function readCredentials(files: CredentialFiles): {
   readonly found: Found;
   readonly faults: readonly CredentialFault[];
@@ -80,14 +102,14 @@ export function readCredentials(files: CredentialFiles): {
 
 /**
  * Reads the files of all sections again. If a file is faulty, or brings a certificate that is not valid now, what it belongs to remains as
- * it was.
+ * it was. `clients` and `jwt_keys` are replaced together.
  */
 export function renewCredentials(sections: readonly [Renewable, ...Renewable[]]): {
   readonly credentials: SectionCredentials;
   readonly faults: readonly SectionFault[];
 } {
   const faults: SectionFault[] = [];
-  const renew = (config: Renewable): Credentials => {
+  const renew = (config: Renewable): FileCredentials => {
     const { section } = config;
     const read = readCredentials(config.credentialFiles);
     // The daemon has one certificate for HTTPS, the first section's.
@@ -103,10 +125,47 @@ export function renewCredentials(sections: readonly [Renewable, ...Renewable[]])
     };
   };
   const [config, ...others] = sections;
-  const first = renew(config);
-  const { tokens, httpsTexts } = first;
-  const rest = others.map((other) => ({ ...renew(other), tokens, httpsTexts }));
+  const own = renew(config);
+  const served = sections.map(({ section }) => section);
+  const renewed = renewAccess(config, served, own.tokens);
+  for (const fault of renewed.faults) faults.push({ ...fault, section: config.section });
+  const { access, tokens } = renewed;
+  const first = { ...own, tokens, access };
+  const { httpsTexts } = first;
+  const rest = others.map((other) => ({ ...renew(other), tokens, httpsTexts, access }));
   return { credentials: [first, ...rest], faults };
+}
+
+/** @param tokens those that the first section has from now on, unless a client has one of them */
+function renewAccess(
+  config: Renewable,
+  served: readonly string[],
+  tokens: readonly string[],
+): Pick<Credentials, 'access' | 'tokens'> & { readonly faults: readonly CredentialFault[] } {
+  const setting = { served, tokens, exposure: describeExposure(config) };
+  const { access: found, faults } = readAccess(config.credentialFiles, setting);
+  const access = found ?? config.access;
+  if (access === null || !isTokenShared(access.clients, tokens)) return { access, tokens, faults };
+  // The clients stay as they were, so a new token must not be one of theirs.
+  const problem = 'holds a token of a client';
+  return {
+    access,
+    tokens: config.tokens,
+    faults: [...faults, { key: 'token_file', problem, inside: null }],
+  };
+}
+
+/** Reads `jwt_keys` again, and nothing else. `access` null: the keys are the same as before, or the file is faulty. */
+export function renewJwtKeys({ access, section, credentialFiles }: Renewable): {
+  readonly access: Access | null;
+  readonly faults: readonly SectionFault[];
+} {
+  const { keys, faults } = readJwtKeys(credentialFiles);
+  const isNew = access !== null && keys !== null && !isSame(keys, access.jwtKeys);
+  return {
+    access: isNew ? { ...access, jwtKeys: keys } : null,
+    faults: faults.map((fault) => ({ ...fault, section })),
+  };
 }
 
 /** Certificates that are not valid now, except those in use: nothing would be kept by refusing them. */
@@ -115,7 +174,7 @@ function findNewLapses(found: Found, current: Renewable): readonly CredentialFau
   const httpsTexts = isSame(found.httpsTexts, current.httpsTexts) ? null : found.httpsTexts;
   const { section } = current;
   return listCertificates([{ section, tlsTexts, httpsTexts }], Date.now()).flatMap(
-    ({ key, lapse }) => (lapse === null ? [] : [{ key, problem: lapse }]),
+    ({ key, lapse }) => (lapse === null ? [] : [{ key, problem: lapse, inside: null }]),
   );
 }
 
@@ -147,11 +206,6 @@ export function isBearerToken(text: string): boolean {
   return /^[A-Za-z0-9._~+/-]+=*$/.test(text);
 }
 
-/** Whether users other than owner and group may read or write the file. The group may, because service accounts use it. */
-export function isOpenToOthers(stats: Stats): boolean {
-  return (stats.mode & 0o006) !== 0;
-}
-
 const secretKeys: ReadonlySet<CredentialKey> = new Set([
   'password_file',
   'token_file',
@@ -165,43 +219,10 @@ function readCredential(
   faults: CredentialFault[],
 ): string | null {
   if (path === null) return null;
-  try {
-    const { bytes, stats } = readRegularFile(path);
-    const text = decodeText(bytes);
-    const problem =
-      secretKeys.has(key) && isOpenToOthers(stats)
-        ? 'is open to others: take their rights away (chmod o-rwx)'
-        : text === null || text.includes('\0')
-          ? 'is not a text in UTF-8'
-          : null;
-    if (problem === null) return text;
-    faults.push({ key, problem });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    faults.push({ key, problem: `cannot be read (${code ?? message})` });
-  }
+  const read = readText(path, secretKeys.has(key) ? 'read or write' : 'any');
+  if (read.ok) return read.text;
+  faults.push({ key, problem: read.problem, inside: null });
   return null;
-}
-
-/** Reads a regular file only: a pipe or a terminal would block until something is written to it. @throws the system's error */
-export function readRegularFile(path: string): { readonly bytes: Buffer; readonly stats: Stats } {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new Error('no regular file');
-    return { bytes: readFileSync(fd), stats };
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** The text of a file. Null: it is not UTF-8. */
-export function decodeText(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }
 
 function tokensOf(text: string | null, faults: CredentialFault[]): readonly string[] | null {
@@ -215,7 +236,7 @@ function tokensOf(text: string | null, faults: CredentialFault[]): readonly stri
         ? null
         : 'contains a character that a bearer token cannot have';
   if (problem === null) return tokens;
-  faults.push({ key: 'token_file', problem });
+  faults.push({ key: 'token_file', problem, inside: null });
   return null;
 }
 
@@ -226,7 +247,7 @@ function tlsTextsOf(
   faults: CredentialFault[],
 ): TlsTexts | null {
   const problem = ca === null ? null : findAuthoritiesFault(ca);
-  if (problem !== null) faults.push({ key: 'tls_ca', problem });
+  if (problem !== null) faults.push({ key: 'tls_ca', problem, inside: null });
   const pair = keyPairOf(cert, key, ['tls_cert', 'tls_key'], faults);
   // The texts for one purpose are replaced together or not at all.
   if (faults.some((fault) => fault.key.startsWith('tls_'))) return null;
@@ -235,14 +256,15 @@ function tlsTextsOf(
 
 function keyPairOf(
   cert: string | null,
-  key: string | null,
+  privateKey: string | null,
   keys: readonly [CredentialKey, CredentialKey],
   faults: CredentialFault[],
 ): KeyPair | null {
-  if (cert === null || key === null) return null;
-  const fault = findPairFault(cert, key);
-  if (fault === null) return { cert, key };
-  faults.push({ key: fault.half === 'key' ? keys[1] : keys[0], problem: fault.problem });
+  if (cert === null || privateKey === null) return null;
+  const fault = findPairFault(cert, privateKey);
+  if (fault === null) return { cert, key: privateKey };
+  const key = fault.half === 'key' ? keys[1] : keys[0];
+  faults.push({ key, problem: fault.problem, inside: null });
   return null;
 }
 

@@ -1,4 +1,4 @@
-// Reading INI: the entries of a section, and every fault of its syntax. The only user of `ini`.
+// Reading INI: the entries of sections, and every fault of their syntax. The only user of `ini`.
 import { unsafe } from 'ini';
 
 /** One `key = value` line. */
@@ -17,19 +17,53 @@ export type Section = { readonly entries: readonly Entry[]; readonly faults: rea
 type Line = { readonly text: string; readonly line: number };
 
 /**
+ * How a key is written. `plain`: once, and a comment may follow the value. `free`: once, and a `;` or `#` after it may belong to it, so it
+ * is a fault. `verbatim`: on any number of lines, each with the text after the = sign as it is.
+ */
+export type KeyForm = 'plain' | 'free' | 'verbatim';
+
+/** A section of a file in which every section counts. */
+export type NamedSection = Section & {
+  readonly name: string;
+  /** The line of its header. */
+  readonly line: number;
+};
+
+/**
  * Reads one section. Null: the text has none of that name. Splits the lines itself and gives only the values to `ini`, which would nest
  * `[a.b]`, turn `true` into a boolean, and silently cut `p;x` to `p`.
  */
 export function readSection(
   text: string,
   name: string,
-  isFreeText: (key: string) => boolean,
+  formOf: (key: string) => KeyForm,
 ): Section | null {
-  const faults: TextFault[] = [];
-  const lines = linesOf(text, name, faults);
-  if (lines === null) return null;
-  const entries = new Map<string, Entry>();
-  for (const { text: content, line } of lines) {
+  const found = splitSections(text).find((section) => section.name === name);
+  return found === undefined ? null : readEntries(found, formOf);
+}
+
+/** Reads all sections, in the order of the text, in the same way. `findStrayLines` has the faults outside of sections. */
+export function readSections(
+  text: string,
+  formOf: (key: string) => KeyForm,
+): readonly NamedSection[] {
+  return splitSections(text).map((section) => ({
+    name: section.name,
+    line: section.line,
+    ...readEntries(section, formOf),
+  }));
+}
+
+/** @param section faults of its header come first */
+function readEntries(section: SectionText, formOf: (key: string) => KeyForm): Section {
+  const faults: TextFault[] = section.repetitions.map((line) => ({
+    key: null,
+    line,
+    problem: 'begins this section a second time',
+  }));
+  const seen = new Map<string, Entry>();
+  const entries: Entry[] = [];
+  for (const { text: content, line } of section.lines) {
     const equals = content.indexOf('=');
     if (equals < 1) {
       faults.push({
@@ -40,18 +74,21 @@ export function readSection(
       continue;
     }
     const key = content.slice(0, equals).trim();
-    const first = entries.get(key);
-    if (first !== undefined) {
+    const form = formOf(key);
+    const first = seen.get(key);
+    if (first !== undefined && form !== 'verbatim') {
       faults.push({ key, line, problem: `is already set in line ${first.line}` });
       continue;
     }
-    const decoded = decodeValue(content.slice(equals + 1).trim(), isFreeText(key));
+    const decoded = decodeValue(content.slice(equals + 1).trim(), form);
     if (!decoded.ok) faults.push({ key, line, problem: decoded.problem });
     // An unreadable entry counts as present, so that its absence is no second fault.
-    entries.set(key, { key, value: decoded.ok ? decoded.value : '', line });
+    const entry = { key, value: decoded.ok ? decoded.value : '', line };
+    seen.set(key, entry);
+    entries.push(entry);
   }
   const unreadable = new Set(faults.map((fault) => fault.key));
-  return { entries: [...entries.values()].filter((entry) => !unreadable.has(entry.key)), faults };
+  return { entries: entries.filter((entry) => !unreadable.has(entry.key)), faults };
 }
 
 /** Finds the lines that belong to no section, whichever section is read: a key there would be ignored silently. */
@@ -92,8 +129,16 @@ function contentLines(text: string): readonly Line[] {
     .filter(({ text: content }) => content !== '' && !/^[;#]/.test(content));
 }
 
-function linesOf(text: string, name: string, faults: TextFault[]): readonly Line[] | null {
-  let found: Line[] | null = null;
+/** `repetitions`: the lines of further headers with the same name. */
+type SectionText = {
+  readonly name: string;
+  readonly line: number;
+  readonly lines: readonly Line[];
+  readonly repetitions: readonly number[];
+};
+
+function splitSections(text: string): readonly SectionText[] {
+  const sections = new Map<string, { line: number; lines: Line[]; repetitions: number[] }>();
   let current: Line[] | null = null;
   for (const { text: content, line } of contentLines(text)) {
     // A faulty header opens its section too, so that it causes no second fault. `findStrayLines` reports it.
@@ -102,27 +147,30 @@ function linesOf(text: string, name: string, faults: TextFault[]): readonly Line
       current?.push({ text: content, line });
       continue;
     }
-    const isWanted = opened[1]?.trim() === name;
-    if (isWanted && found !== null)
-      faults.push({ key: null, line, problem: 'begins this section a second time' });
-    if (isWanted) found ??= [];
-    current = isWanted ? found : null;
+    const name = opened[1]?.trim() ?? '';
+    const known = sections.get(name);
+    const section = known ?? { line, lines: [], repetitions: [] };
+    if (known === undefined) sections.set(name, section);
+    else known.repetitions.push(line);
+    current = section.lines;
   }
-  return found;
+  return [...sections].map(([name, section]) => ({ name, ...section }));
 }
 
 type Decoded =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly problem: string };
 
-function decodeValue(raw: string, isFreeText: boolean): Decoded {
+function decodeValue(raw: string, form: KeyForm): Decoded {
+  if (form === 'verbatim') return { ok: true, value: raw };
   const quote = raw[0];
   if (quote === '"' || quote === "'") return decodeQuoted(raw, quote);
   const value: string = unsafe(raw);
   if (value === raw) return { ok: true, value };
   const comment = raw.slice(value.length);
   // Only text after a blank is certainly a comment. Anything else may be part of the value.
-  if (!isFreeText && raw.startsWith(value) && /^\s+[;#]/.test(comment)) return { ok: true, value };
+  if (form === 'plain' && raw.startsWith(value) && /^\s+[;#]/.test(comment))
+    return { ok: true, value };
   return { ok: false, problem: 'contains `;`, `#` or `\\` and must be quoted' };
 }
 

@@ -2,9 +2,11 @@
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseServerKeys } from '../server-keys.ts';
+import { describeExposure, readAccess } from './access.ts';
 import { type Candidates, candidateKey, formatCandidate } from './addresses.ts';
 import { listCertificates } from './certificates.ts';
 import {
+  acceptedHosts,
   type Config,
   composeConfig,
   parseEntries,
@@ -16,16 +18,14 @@ import {
 } from './config.ts';
 import { findConflicts } from './conflicts.ts';
 import {
+  type CredentialFault,
   type CredentialFiles,
   credentialKeys,
-  decodeText,
-  isOpenToOthers,
   parseTokens,
   readCredentials,
-  readRegularFile,
   readSessionKey,
 } from './credentials.ts';
-import { findStrayLines, readSection, type TextFault } from './ini-section.ts';
+import { findStrayLines, type KeyForm, readSection, type TextFault } from './ini-section.ts';
 import {
   logDirectory,
   type Place,
@@ -34,6 +34,7 @@ import {
   stateDirectory,
 } from './machine-defaults.ts';
 import { isOfInstance, type OptionKey } from './options.ts';
+import { decodeText, isOpenToOthers, readRegularFile } from './regular-file.ts';
 
 /** Which sections of which file. */
 export type Target = {
@@ -74,6 +75,8 @@ type LoadedSection = {
   readonly values: Values;
   readonly config: Config;
   readonly faults: readonly TextFault[];
+  /** The faults of other files that the section names. */
+  readonly faultsElsewhere: readonly Fault[];
 };
 
 type Addition = { readonly key: OptionKey; readonly problem: string };
@@ -106,17 +109,18 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
     const reason = (error as NodeJS.ErrnoException).code ?? 'unreadable';
     return { kind: 'unreadable', reason: `cannot read ${configPath}: ${reason}` };
   }
-  const open = <T extends { readonly faults: readonly TextFault[] }>(
+  const open = <T extends Pick<LoadedSection, 'faults'> & Partial<LoadedSection>>(
     section: string,
     load: (written: Written) => T,
   ): T | null => {
     const written = readWritten(file, section);
     const loaded = typeof written === 'string' ? null : load(written);
     blame(section, typeof written === 'string' ? whole(written) : (loaded?.faults ?? []));
+    faults.push(...(loaded?.faultsElsewhere ?? []));
     return loaded;
   };
 
-  const first = open(name, (written) => loadInstance(written, file, env, place));
+  const first = open(name, (written) => loadInstance(written, file, env, place, [name, ...beside]));
   if (first === null) {
     // The settings of the other sections depend on the first. Only their syntax can be checked.
     for (const section of [...listedNames, ...beside]) open(section, (written) => written);
@@ -169,13 +173,13 @@ function readWritten({ text }: ConfigFile, name: string): Written | string {
   if (!/^[\p{L}\p{N}_-][\p{L}\p{N}._-]{0,63}$/u.test(name)) {
     return 'a section is named with letters, digits, dots, - and _, at most 64';
   }
-  const section = readSection(text, name, isFreeText);
+  const section = readSection(text, name, formOf);
   if (section === null) return 'the file has no such section';
   return { name, keys: writtenKeys(section), ...parseEntries(section) };
 }
 
-function isFreeText(key: string): boolean {
-  return key === 'password' || key === 'token' || key === 'init_sql';
+function formOf(key: string): KeyForm {
+  return key === 'password' || key === 'token' || key === 'init_sql' ? 'free' : 'plain';
 }
 
 /** The settings of the first section, which are also the instance's. */
@@ -184,11 +188,18 @@ function loadInstance(
   file: ConfigFile,
   env: Environment,
   place: Place,
+  served: readonly string[],
 ): LoadedSection {
   const { name, values } = written;
   const files = credentialFiles(values, env);
   const { found, faults } = readCredentials(files);
   const tokens = env.DBHTTPD_TOKEN === undefined ? null : parseTokens(env.DBHTTPD_TOKEN);
+  const { listen, insecure, https_cert: httpsCert } = values;
+  const access = readAccess(files, {
+    served,
+    tokens: tokens ?? found.tokens ?? values.token ?? [],
+    exposure: describeExposure({ listen, allowHosts: acceptedHosts(values), httpsCert, insecure }),
+  });
   const { session_key_file: keyFile } = values;
   const key = keyFile === null ? null : readSessionKey(keyFile);
   const serverKeys = readServerKeys(values.server_public_key);
@@ -198,6 +209,7 @@ function loadInstance(
     credentialFiles: files,
     password: env.DBHTTPD_PASSWORD ?? found.password,
     tokens: tokens ?? found.tokens,
+    access: access.access,
     sessionKey: key?.ok === true ? key.key : null,
     tlsTexts: found.tlsTexts,
     serverKeys: serverKeys.keys,
@@ -209,19 +221,31 @@ function loadInstance(
   };
   const additions = [
     ...faults,
+    ...access.faults.filter(({ inside }) => inside === null),
     ...(key?.ok === false ? [{ key: 'session_key_file', problem: key.problem } as const] : []),
     ...serverKeys.faults,
     ...findNoTokens(tokens),
     ...findOpenSecrets(file.stats, values),
     ...findBadPlaces(values),
   ];
-  return compose(written, values, around, () => true, additions);
+  const loaded = compose(written, values, around, () => true, additions);
+  return { ...loaded, faultsElsewhere: faultsOfFiles(access.faults, files) };
+}
+
+/** The faults that have a place in the file that their key names. */
+function faultsOfFiles(
+  faults: readonly CredentialFault[],
+  files: CredentialFiles,
+): readonly Fault[] {
+  return faults.flatMap(({ key, problem, inside }) =>
+    inside === null ? [] : [{ file: files[key] ?? '', problem, ...inside }],
+  );
 }
 
 /** The settings of a section that is served beside the first. Settings of the whole daemon come from the first section. */
 function loadBeside(written: Written, file: ConfigFile, first: LoadedSection): LoadedSection {
   const own = credentialFiles(written.values, {});
-  const files = { ...own, token_file: null, https_cert: null, https_key: null };
+  const files = { ...own, ...noFilesOfInstance };
   const { found, faults } = readCredentials(files);
   const serverKeys = readServerKeys(written.values.server_public_key);
   const around: Surroundings = {
@@ -304,11 +328,15 @@ function compose(
 ): LoadedSection {
   const config = composeConfig(values, around);
   const conflicts = findConflicts(config, values, written.keys).filter(({ key }) => isJudged(key));
-  const further = [...conflicts, ...additions].map((one) => ({ ...one, line: null }));
+  const further = [...conflicts, ...additions].map(({ key, problem }) => ({
+    key,
+    line: null,
+    problem,
+  }));
   // A key that cannot be read conflicts with nothing yet: one fault at a time for each key.
   const faulty = new Set(written.faults.map((one) => one.key));
   const faults = [...written.faults, ...further.filter((one) => !faulty.has(one.key))];
-  return { values, config, faults };
+  return { values, config, faults, faultsElsewhere: [] };
 }
 
 /** The keys are no secret: others may read the file. @param path null: not set */
@@ -329,6 +357,14 @@ function readServerKeys(path: string | null): {
     return fault(`cannot be read (${code ?? message})`);
   }
 }
+
+const noFilesOfInstance = {
+  token_file: null,
+  clients: null,
+  jwt_keys: null,
+  https_cert: null,
+  https_key: null,
+} as const;
 
 const noFiles = Object.fromEntries(credentialKeys.map((key) => [key, null])) as CredentialFiles;
 

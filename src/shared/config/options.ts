@@ -219,6 +219,23 @@ export const options = {
       'bearer tokens, comma-separated; the environment variable DBHTTPD_TOKEN overrides them',
   },
   token_file: { type: path, ofInstance: true, meaning: 'file with tokens, one per line' },
+  clients: {
+    type: path,
+    ofInstance: true,
+    meaning:
+      'file that describes clients, with their tokens and permissions; counts as a token for `listen` and `allow_hosts`',
+  },
+  jwt_keys: {
+    type: path,
+    ofInstance: true,
+    meaning: 'file with the public keys that verify JSON Web Tokens, a JWK set',
+  },
+  jwt_issuer: { type: text, ofInstance: true, meaning: 'the `iss` that JSON Web Tokens must have' },
+  jwt_audience: {
+    type: text,
+    ofInstance: true,
+    meaning: 'the `aud` that JSON Web Tokens must have, or have among others',
+  },
   session_key_file: {
     type: path,
     ofInstance: true,

@@ -8,7 +8,7 @@ export type ValueOf<T extends ValueType> = T extends {
   choices: readonly (infer C)[];
 }
   ? C
-  : T extends { kind: 'integer' | 'duration' | 'size' | 'mode' }
+  : T extends { kind: 'integer' | 'duration' | 'size' | 'mode' | 'date' }
     ? number
     : T extends { kind: 'flag' }
       ? boolean
@@ -64,6 +64,8 @@ export function parseValue(type: ValueType, text: string): Parsed {
         : bad(`must be one of ${type.choices.join(', ')}`);
     case 'list':
       return parseList(text);
+    case 'date':
+      return parseDate(text);
     case 'address': {
       const address = parseListenAddress(text);
       return typeof address === 'string' ? bad(address) : ok(address);
@@ -103,6 +105,20 @@ function parseList(text: string): Parsed {
   return items.every((item) => item !== '') ? ok(items) : bad('has an empty entry');
 }
 
+/** A day as in ISO 8601, for the moment in UTC at which it begins. */
+function parseDate(text: string): Parsed {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN;
+  // 2027-02-30 is read as a day in March.
+  return !Number.isNaN(ms) && formatDate(ms) === text
+    ? ok(ms)
+    : bad('must be a day such as 2027-01-01');
+}
+
+/** The day of a moment, in UTC. */
+export function formatDate(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
 function formatQuantity(value: number, units: Readonly<Record<string, number>>): string {
   if (value === 0) return '0';
   let best = `${value}`;
@@ -118,6 +134,7 @@ export function formatValue(type: ValueType, value: Value): string {
   if (type.kind === 'size') return formatQuantity(Number(value), sizeUnits);
   if (type.kind === 'mode') return `0${Number(value).toString(8)}`;
   if (type.kind === 'flag') return value === true ? 'on' : 'off';
+  if (type.kind === 'date') return formatDate(Number(value));
   if (Array.isArray(value)) return value.join(', ');
   return String(value);
 }
@@ -139,6 +156,8 @@ export function describeType(type: ValueType): string {
       return 'absolute path';
     case 'mode':
       return 'octal';
+    case 'date':
+      return '`2027-01-01`';
     case 'sql':
       return 'SQL';
     case 'table':
@@ -166,6 +185,7 @@ export type ValueType =
   | { readonly kind: 'flag' }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'list' }
+  | { readonly kind: 'date' }
   | { readonly kind: 'address' }
   | { readonly kind: 'hosts' }
   | { readonly kind: 'table' };
@@ -180,6 +200,8 @@ export const table = { kind: 'table' } as const;
 export const flag = { kind: 'flag' } as const;
 /** Texts, comma-separated. */
 export const list = { kind: 'list' } as const;
+/** A day in UTC. Its value is the moment in ms at which it begins. */
+export const date = { kind: 'date' } as const;
 /** A whole number. Both ends belong to the range. */
 export const integer = <const T extends number>(min: T, max: number) =>
   ({ kind: 'integer', min, max }) as const;

@@ -195,6 +195,14 @@ const conflicts: readonly (readonly [string, string])[] = [
   ['listen', `listen = ${file}`],
   ['pidfile', 'pidfile = /tmp/key\nhttps_key = /tmp/key.lock'],
   ['log', 'log = /tmp/key\ntls_key = /tmp/key'],
+  ['log', 'log = /tmp/clients\nclients = /tmp/clients'],
+  ['pidfile', 'pidfile = /tmp/keys\njwt_keys = /tmp/keys.lock'],
+  ['jwt_keys', 'jwt_keys = /nowhere\njwt_issuer = i\njwt_audience = a'],
+  ['jwt_keys', 'clients = /nowhere\njwt_keys = /nowhere\njwt_audience = a'],
+  ['jwt_keys', 'clients = /nowhere\njwt_keys = /nowhere\njwt_issuer = i'],
+  ['jwt_issuer', 'clients = /nowhere\njwt_issuer = i'],
+  ['jwt_audience', 'clients = /nowhere\njwt_audience = a'],
+  ['drivers', 'drivers = planetscale'],
 ];
 for (const [key, lines] of conflicts) {
   test(`an impossible combination is a fault of ${key}: ${lines.replaceAll('\n', ', ')}`, () => {

@@ -203,6 +203,6 @@ test('a certificate towards MySQL that is not valid now replaces none, and one i
   const refused = renew(withGood);
   assert.equal(refused.cert, read(good));
   const problem = 'has expired on 2020-01-02T00:00:00.000Z';
-  assert.deepEqual(refused.faults, [{ section: 'a', key: 'tls_cert', problem }]);
+  assert.deepEqual(refused.faults, [{ section: 'a', key: 'tls_cert', problem, inside: null }]);
   assert.deepEqual(renew(valid(text, 'a')), { cert: read(past), faults: [] });
 });
