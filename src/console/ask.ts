@@ -17,6 +17,15 @@ export type Stats = {
   };
   readonly history: History;
   readonly errors: readonly LastError[];
+  readonly file_faults: readonly FileFault[];
+};
+
+/** A fault of a file that the gateway could not use when it last read it. */
+export type FileFault = {
+  readonly section: string;
+  readonly key: string;
+  readonly at: string | null;
+  readonly problem: string;
 };
 
 /** Values over time, oldest first; null: unknown. */

@@ -60,6 +60,7 @@ export function findAttention(
   const found = [
     ...lookAtReadiness(stats),
     ...lookAtWorkers(stats),
+    ...lookAtFiles(stats),
     ...stats.backends.flatMap((backend) => lookAtRole(backend, new Date(stats.now))),
     ...causes,
     ...lookAtOutcomes(stats.history),
@@ -117,6 +118,16 @@ function lookAtWorkers({ workers }: Stats): readonly Attention[] {
     text,
     part: 'workers',
   }));
+}
+
+/** One line for each file, with its first fault. */
+function lookAtFiles({ file_faults: faults }: Stats): readonly Attention[] {
+  return faults.flatMap(({ key, at, problem }, index) => {
+    if (faults.findIndex((fault) => fault.key === key) < index) return [];
+    const place = at === null ? '' : `${at}: `;
+    const text = `The file of ${key} cannot be used, and what it held before stays in use: ${place}${problem}.`;
+    return [{ severity: 'warn' as const, text, part: 'workers' as const }];
+  });
 }
 
 /** Whether a replica's lag needs attention. */

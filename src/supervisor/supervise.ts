@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
-import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
 import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
@@ -18,8 +17,9 @@ import {
 } from './claim/phase-socket.ts';
 import { publishPidfile } from './claim/pidfile.ts';
 import { type Listener, rememberSocketName } from './listener/listener.ts';
-import { CertificateWatch } from './observe/certificate-watch.ts';
+import { ExpiryWatch } from './observe/expiry-watch.ts';
 import { obeyOrder } from './primary/primary-order.ts';
+import { Renewal } from './renewal.ts';
 import { type Supervision, supervisorHeapLimits } from './supervisor-process.ts';
 import { openCommitMemory } from './workers/commit-memory.ts';
 import { prepareForks } from './workers/worker-process.ts';
@@ -48,8 +48,7 @@ type Phase = 'starting' | 'running' | 'leaving' | 'draining';
 
 /** Creates the lifecycle of an instance. Nothing happens before `run`. */
 export function supervise(instance: Instance): Supervision {
-  const { log, logTo, listener } = instance;
-  let { sections } = instance;
+  const { sections, log, logTo, listener } = instance;
   const [{ pidfile, drainTimeoutMs }] = sections;
   const longestMs = Math.max(...sections.map((section) => section.statementTimeoutMs));
   const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
@@ -65,20 +64,27 @@ export function supervise(instance: Instance): Supervision {
     build: readBuild(),
     commits: openCommitMemory(pidfile, (error) => warnOfForgetting(error, log)),
   };
-  const certificates = new CertificateWatch(sections, log);
+  const expiries = new ExpiryWatch(sections, log);
+  const renewal = new Renewal(sections, log, (credentials) => workers.renew(credentials));
   const workers = new Workers(making, {
     logLinesLost: log.lost,
-    certificates: () => certificates.list(),
+    certificates: () => expiries.certificates(),
+    expiringClients: () => expiries.clients(),
+    credentialFiles: () => listCredentialFiles(sections),
+    fileFaults: () => renewal.faults(),
+    rereadKeys: () => renewal.keys(),
   });
-  void workers.gone.then(() => certificates.close());
+  void workers.gone.then(() => expiries.close());
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
   const configAtStart = digestOf(sections[0].configPath);
 
   const run = async (): Promise<ExitCode> => {
-    certificates.look(sections);
+    expiries.look(sections);
     const obey = (order: string) =>
-      obeyOrder(order, sections, (section, primary) => workers.overridePrimary(section, primary));
+      obeyOrder(order, renewal.sections, (section, primary) =>
+        workers.overridePrimary(section, primary),
+      );
     const names = await publishNames(instance, () => phase, drainBoundMs, obey);
     if (names === null) return exitCodes.cannotCreate;
     const enter = (next: Phase) => {
@@ -127,8 +133,10 @@ export function supervise(instance: Instance): Supervision {
     renew: () => {
       // A leaving instance ignores it, because the pidfile names the successor.
       if (phase !== 'starting' && phase !== 'running') return;
-      sections = renew(sections, workers, log);
-      certificates.look(sections);
+      log.reopen();
+      workers.reopenLogs();
+      renewal.all();
+      expiries.look(renewal.sections);
       const { configPath } = sections[0];
       if (digestOf(configPath) === configAtStart) return;
       log.warn('the configuration file has changed: it is read at a start only', {
@@ -257,21 +265,8 @@ async function waitForDrainLock(
   }
 }
 
-/** Reopens the logs and reads credentials again. A faulty file changes nothing. Returns the new settings. */
-function renew(sections: Sections, workers: Workers, log: OwnedLog): Sections {
-  log.reopen();
-  workers.reopenLogs();
-  const { credentials, faults } = renewCredentials(sections);
-  for (const { section, key, problem } of faults) {
-    // A single section needs no name.
-    const place = sections.length > 1 ? { section } : {};
-    const fields = { ...place, key, problem };
-    log.error('a file cannot be used: what it held before stays in use', fields);
-  }
-  workers.renew(credentials);
-  const files = sections
-    .flatMap(({ credentialFiles }) => Object.values(credentialFiles))
-    .filter((file) => file !== null).length;
-  log.info('log files reopened, credentials read again', { files, faults: faults.length });
-  return withCredentials(sections, credentials);
+/** The keys that name files of credentials, as far as they are set. */
+function listCredentialFiles(sections: Sections): readonly string[] {
+  const named = sections.flatMap(({ credentialFiles }) => Object.entries(credentialFiles));
+  return [...new Set(named.flatMap(([key, file]) => (file === null ? [] : [key])))];
 }

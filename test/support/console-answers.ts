@@ -78,6 +78,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         outcome: text,
         shape: text,
       })),
+      file_faults: [],
     },
     requests: [12_000, 300].map((age_ms, index) => ({
       id: `${index}-1`,

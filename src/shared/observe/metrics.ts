@@ -351,6 +351,16 @@ export const supervisorMetrics = {
     help: 'When a certificate in use expires, in seconds since 1970, by the key that names its file; of `tls_ca` the last one of the file.',
     labels: ['key'],
   },
+  dbhttpd_client_expiry_timestamp_seconds: {
+    type: 'gauge',
+    help: 'The moment from which on a client of the clients file is rejected (expires), in seconds since 1970.',
+    labels: ['client'],
+  },
+  dbhttpd_file_faults: {
+    type: 'gauge',
+    help: 'Faults of the file that the key names, when it was last read: what the file held before stays in use, and the log has the faults.',
+    labels: ['key'],
+  },
   dbhttpd_primary_memories_unsaved: {
     type: 'gauge',
     help: 'Sections whose memory of the last primary cannot be written to `state_dir`. It is lost when the instance ends. The log says why.',

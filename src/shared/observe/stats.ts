@@ -79,6 +79,19 @@ export type HistoryStats = {
   readonly waiting: readonly (number | null)[];
 };
 
+/** A fault of a file of credentials when it was last read: what it held before stays in use. */
+export type FileFault = {
+  readonly section: string;
+  /** The key that names the file. */
+  readonly key: string;
+  /** The place in the file; null: it is a fault of the file as a whole. */
+  readonly at: string | null;
+  readonly problem: string;
+};
+
+/** The limit on faults that are shown. The log has all. */
+export const maxFileFaults = 100;
+
 /** The state of an instance. */
 export type Stats = {
   readonly version: string;
@@ -99,6 +112,8 @@ export type Stats = {
   readonly history: HistoryStats;
   /** The latest first. */
   readonly errors: readonly (RecentError & { readonly worker: number })[];
+  /** Empty: all files were in order when they were last read. */
+  readonly file_faults: readonly FileFault[];
 };
 
 /** A request waits for MySQL, runs there, streams its reply, or has a reader that takes nothing of the reply. */

@@ -63,6 +63,11 @@ export type SupervisorCalls = {
     /** The memory that is in force now. If the proposal is accepted, it is on the disk and has been sent to all workers. */
     readonly answer: { readonly isAccepted: boolean; readonly memory: PrimaryMemory | null };
   };
+  /**
+   * Reads `jwt_keys` again for an unknown `kid`, at most every ten seconds. New keys have been sent to all workers with `renew` before the
+   * answer. `isRead` false: the file was not read, because that was done just before.
+   */
+  readonly rereadKeys: { readonly asked: null; readonly answer: { readonly isRead: boolean } };
 };
 
 /** The report of a worker, each second and on request. */

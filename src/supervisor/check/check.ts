@@ -17,7 +17,7 @@ import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';
 import { holderOf } from '../claim/claim.ts';
 import { bindListener, isTaken } from '../listener/listener.ts';
-import { findNearExpiry } from '../observe/certificate-watch.ts';
+import { findNearExpiry } from '../observe/expiry-watch.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {

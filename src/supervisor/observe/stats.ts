@@ -10,7 +10,9 @@ import {
 } from '../../shared/observe/metrics.ts';
 import {
   type BackendStats,
+  type FileFault,
   type HistoryStats,
+  maxFileFaults,
   maxRecentErrors,
   type RecentError,
   type ServerVerdict,
@@ -146,6 +148,7 @@ export type StatsSources = {
   readonly verdicts: readonly ServerVerdict[];
   readonly history: Stats['history'];
   readonly errors: Stats['errors'];
+  readonly fileFaults: readonly FileFault[];
 };
 
 const roles = ['primary', 'replica', 'unusable'] as const;
@@ -158,6 +161,7 @@ export function describeInstance({
   verdicts,
   history,
   errors,
+  fileFaults,
 }: StatsSources): Stats {
   const workers = slots.map((slot) => describeWorker(slot, reported.present.get(slot.slot)));
   return {
@@ -172,6 +176,7 @@ export function describeInstance({
     totals: readCounts(reported),
     history,
     errors,
+    file_faults: fileFaults.slice(0, maxFileFaults),
   };
 }
 

@@ -12,7 +12,9 @@ import {
   supervisorMetrics,
   workerMetrics,
 } from '../../shared/observe/metrics.ts';
+import type { FileFault } from '../../shared/observe/stats.ts';
 import { version } from '../../shared/process/build.ts';
+import type { ExpiringClient } from './expiry-watch.ts';
 import { type Reported, readCounts, type SlotState } from './stats.ts';
 
 /** The metrics of one instance. */
@@ -35,6 +37,10 @@ export type SupervisorState = {
   readonly logLinesLost: number;
   /** Those in use. */
   readonly certificates: readonly UsedCertificate[];
+  readonly expiringClients: readonly ExpiringClient[];
+  /** The keys that name files of credentials. */
+  readonly credentialFiles: readonly string[];
+  readonly fileFaults: readonly FileFault[];
   /** How many sections have a memory of the last primary that does not outlive the instance. */
   readonly primariesUnsaved: number;
   /** Seconds since 1970. */
@@ -195,6 +201,14 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_certificate_expiry_timestamp_seconds: state.certificates.map((one) => ({
       labels: { section: one.section, key: one.key },
       value: one.expiresAtMs / 1000,
+    })),
+    dbhttpd_client_expiry_timestamp_seconds: state.expiringClients.map((one) => ({
+      labels: { section, client: one.client },
+      value: one.expiresAtMs / 1000,
+    })),
+    dbhttpd_file_faults: state.credentialFiles.map((key) => ({
+      labels: { section, key },
+      value: state.fileFaults.filter((fault) => fault.key === key).length,
     })),
     dbhttpd_primary_memories_unsaved: alone(state.primariesUnsaved),
     dbhttpd_supervisor_cpu_seconds_total: alone(own.cpuSeconds),

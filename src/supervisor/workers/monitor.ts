@@ -2,9 +2,10 @@
 import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { StatementList } from '../../shared/observe/statement-sums.ts';
-import type { RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
+import type { FileFault, RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
 import type { Answerers } from '../../shared/process/calls.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../../shared/process/messages.ts';
+import type { ExpiringClient } from '../observe/expiry-watch.ts';
 import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
 import { StatementTotals, statementIntervalMs } from '../observe/statement-totals.ts';
 import {
@@ -23,6 +24,13 @@ import type { Slot } from './slot.ts';
 export type OwnState = {
   readonly logLinesLost: () => number;
   readonly certificates: () => readonly UsedCertificate[];
+  readonly expiringClients: () => readonly ExpiringClient[];
+  /** The keys that name files of credentials. */
+  readonly credentialFiles: () => readonly string[];
+  /** The faults that these files had when they were last read. */
+  readonly fileFaults: () => readonly FileFault[];
+  /** Reads the keys of JSON Web Tokens again, unless that was just done. Returns whether it did. */
+  readonly rereadKeys: () => boolean;
 };
 
 /** One instance's knowledge of itself. Its owner must close it. */
@@ -71,6 +79,7 @@ export class Monitor {
       },
       endingOfCommit: (name) => commits.of(name),
       proposePrimary: primaries.propose,
+      rereadKeys: () => ({ isRead: own.rereadKeys() }),
     };
   }
 
@@ -109,6 +118,9 @@ export class Monitor {
       silent,
       logLinesLost: this.#own.logLinesLost(),
       certificates: this.#own.certificates(),
+      expiringClients: this.#own.expiringClients(),
+      credentialFiles: this.#own.credentialFiles(),
+      fileFaults: this.#own.fileFaults(),
       primariesUnsaved: this.#primaries.unsaved(),
       startedAt: performance.timeOrigin / 1000,
       own: this.#ownFigures(),
@@ -125,6 +137,7 @@ export class Monitor {
       verdicts: [...this.#verdicts.values()].flat(),
       history: this.#history.points(),
       errors: this.#errors.latest,
+      fileFaults: this.#own.fileFaults(),
     });
   }
 

@@ -56,6 +56,19 @@ test('names a worker that hangs', () => {
   assert.match(reported({ ...well, workers })[0] ?? '', /^bad: Worker 0 does not answer/);
 });
 
+test('names a file that cannot be used, once, with its first fault', () => {
+  const fault = (key: string, at: string | null) => ({ section: 's', key, at, problem: 'is bad' });
+  const file_faults = [fault('clients', '/c.ini: [web] (line 3)'), fault('clients', null)];
+  const stays = 'cannot be used, and what it held before stays in use';
+  assert.deepEqual(
+    reported({ ...well, file_faults: [...file_faults, fault('token_file', null)] }),
+    [
+      `warn: The file of clients ${stays}: /c.ini: [web] (line 3): is bad.`,
+      `warn: The file of token_file ${stays}: is bad.`,
+    ],
+  );
+});
+
 test('names a server whose connections are all in use while requests wait', () => {
   const { connections } = well.backends[0] as Stats['backends'][number];
   assert.deepEqual(

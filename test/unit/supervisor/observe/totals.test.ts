@@ -31,6 +31,9 @@ const state = {
   silent: 0,
   logLinesLost: 0,
   certificates: [],
+  expiringClients: [],
+  credentialFiles: [],
+  fileFaults: [],
   primariesUnsaved: 0,
   startedAt: 1,
   own: {

@@ -1,7 +1,11 @@
 // /v1/stats, /v1/requests and /v1/statements in the OpenAPI document.
 import { outcomes } from '../../../../shared/failure-codes.ts';
 import { maxListedStatements } from '../../../../shared/observe/statement-sums.ts';
-import { maxListedRequests, maxRecentErrors } from '../../../../shared/observe/stats.ts';
+import {
+  maxFileFaults,
+  maxListedRequests,
+  maxRecentErrors,
+} from '../../../../shared/observe/stats.ts';
 import { closed, refer, type Schema } from './schemas.ts';
 
 const text = { type: 'string' };
@@ -63,6 +67,12 @@ const error = closed({
   outcome: { enum: outcomes },
   shape: { ...maybeText, description: 'The statements without literals.' },
 });
+const fileFault = closed({
+  section: text,
+  key: { ...text, description: 'The key that names the file.' },
+  at: { ...maybeText, description: 'Null: it is a fault of the file as a whole.' },
+  problem: text,
+});
 const history = closed({
   interval_seconds: amount,
   at: { ...listOf(count), description: 'Seconds since 1970, the oldest point first.' },
@@ -91,6 +101,11 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     totals: closed({ requests: count, outcomes: countsByName, failures: countsByName }),
     history,
     errors: { ...listOf(error), maxItems: maxRecentErrors, description: 'The latest first.' },
+    file_faults: {
+      ...listOf(fileFault),
+      maxItems: maxFileFaults,
+      description: 'Of files that could not be used when they were last read.',
+    },
   }),
   RunningRequest: closed({
     id: { ...text, description: 'Unique in the instance; for DELETE.' },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Sections } from '../../../../src/shared/config/config.ts';
 import type { Log, LogFields } from '../../../../src/shared/process/log.ts';
-import { CertificateWatch } from '../../../../src/supervisor/observe/certificate-watch.ts';
+import { ExpiryWatch } from '../../../../src/supervisor/observe/expiry-watch.ts';
 import { createAuthority } from '../../../support/certificates.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-watch-'));
@@ -37,7 +37,7 @@ function recordLog(): { readonly log: Log; readonly lines: string[] } {
 test('reports a certificate each day from two weeks before it expires on, with its date, and afterwards', (t) => {
   t.mock.timers.enable({ apis: ['setInterval', 'Date'], now: expiresAtMs - 16.5 * dayMs });
   const { log, lines } = recordLog();
-  const watch = new CertificateWatch(sectionsOf('a', 'b'), log);
+  const watch = new ExpiryWatch(sectionsOf('a', 'b'), log);
   watch.look(sectionsOf('a', 'b'));
   t.mock.timers.tick(2 * dayMs);
   assert.deepEqual(lines, []);
@@ -54,7 +54,7 @@ test('reports a certificate each day from two weeks before it expires on, with i
   t.mock.timers.tick(dayMs);
   assert.match(lines.join(), /a certificate is not valid now .*"has expired on 2049-12-31T/);
   assert.deepEqual(
-    watch.list().map(({ expiresAtMs: at }) => at),
+    watch.certificates().map(({ expiresAtMs: at }) => at),
     [expiresAtMs, expiresAtMs],
   );
   watch.close();
@@ -66,7 +66,7 @@ test('reports a certificate each day from two weeks before it expires on, with i
 test('names no section if there is one', (t) => {
   t.mock.timers.enable({ apis: ['setInterval', 'Date'], now: expiresAtMs - dayMs });
   const { log, lines } = recordLog();
-  const watch = new CertificateWatch(sectionsOf('a'), log);
+  const watch = new ExpiryWatch(sectionsOf('a'), log);
   watch.look(sectionsOf('a'));
   watch.close();
   assert.match(lines.join(), /soon \{"key":"tls_cert"/);
