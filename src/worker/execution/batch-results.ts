@@ -3,9 +3,9 @@ import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/packets.ts';
 import { refuseRows } from '../../shared/mysql/query.ts';
 import type { Piece } from './batch-texts.ts';
-import type { BatchFault, RunSink } from './execution.ts';
+import type { BatchFault, RunSink, ServerWarning } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
-import { type ServerWarning, WarningRows } from './warnings.ts';
+import { WarningRows } from './warnings.ts';
 import type { Batch } from './work.ts';
 
 /** The reports of a text while it runs. */

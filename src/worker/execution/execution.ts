@@ -14,7 +14,6 @@ import type { ReadOnlyDoubt } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
 import type { StopReason } from './stop-reason.ts';
 import type { TransactionOver } from './transaction-end.ts';
-import type { ServerWarning } from './warnings.ts';
 import type { Expectation } from './work.ts';
 
 /** Statements on their way to a known end. Its creator starts it, and may stop it at any time. */
@@ -91,6 +90,13 @@ export type ServerFacts = {
   /** MySQL's one-line status text. */
   readonly statistics: string;
   readonly serverVersion: string;
+};
+
+/** One warning, as the server words it. */
+export type ServerWarning = {
+  readonly level: string;
+  readonly errno: number;
+  readonly message: string;
 };
 
 /** MySQL answered to the end. */

@@ -12,14 +12,21 @@ import {
 import type { Token } from '../servers/consistency/token.ts';
 import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
-import type { Answer, Execution, RunContext, RunEnd, RunEvents, Unrouted } from './execution.ts';
+import type {
+  Answer,
+  Execution,
+  RunContext,
+  RunEnd,
+  RunEvents,
+  ServerWarning,
+  Unrouted,
+} from './execution.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline/pipeline.ts';
 import type { PositionRead } from './pipeline/pipeline-session.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { describeError, lacks, type Row, SessionRun, type SessionRunOwner } from './session-run.ts';
 import { type Coalescer, type Sharer, Sharing } from './sharing.ts';
 import type { StopReason } from './stop-reason.ts';
-import type { ServerWarning } from './warnings.ts';
 import type { Statement } from './work.ts';
 
 /**

@@ -10,14 +10,14 @@ import { killRunning } from '../servers/pool/control.ts';
 import type { Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
-import type { RunContext, RunEnd, ServerFacts } from './execution.ts';
+import type { RunContext, RunEnd, ServerFacts, ServerWarning } from './execution.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
 import { askServer, rollBack } from './session-lease.ts';
 import { statementFailure } from './statement-failure.ts';
 import type { StopReason } from './stop-reason.ts';
-import { hasWarnings, type ServerWarning, showWarnings, WarningRows } from './warnings.ts';
+import { hasWarnings, showWarnings, WarningRows } from './warnings.ts';
 import type { Statement } from './work.ts';
 
 export type Row = readonly (string | null)[] | null;

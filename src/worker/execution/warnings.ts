@@ -4,14 +4,8 @@ import { foreignCharset } from '../../shared/mysql/charsets.ts';
 import { cellsOf } from '../../shared/mysql/commands.ts';
 import type { Column } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
+import type { ServerWarning } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
-
-/** One warning, as the server words it. */
-export type ServerWarning = {
-  readonly level: string;
-  readonly errno: number;
-  readonly message: string;
-};
 
 /** A reply lists at most this number of warnings. */
 export const maxListedWarnings = 10;

@@ -1,6 +1,6 @@
 // The JSON of /v1/batch: each statement's result as in a reply of /v1/query, then the outcome of the whole batch.
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
-import type { ServerWarning } from '../../execution/warnings.ts';
+import type { ServerWarning } from '../../execution/execution.ts';
 import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
 import type { FormatChoice } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';

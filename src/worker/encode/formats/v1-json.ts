@@ -1,8 +1,7 @@
 // The JSON of /v1/query: described columns, rows as arrays or objects, and a summary at the end.
 import { errorName } from '../../../shared/mysql/error-names.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer, SharedResults } from '../../execution/execution.ts';
-import type { ServerWarning } from '../../execution/warnings.ts';
+import type { Answer, ServerWarning, SharedResults } from '../../execution/execution.ts';
 import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
 import { Format, type FormatChoice, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept, withHeaders } from '../head.ts';
