@@ -1,12 +1,12 @@
 // The warnings at the top of the page, each with the part of the page that shows more. Pure.
+import type { StatementList } from '../shared/observe/statement-sums.ts';
 import type {
   BackendStats,
-  History,
-  RunningRequest,
+  HistoryStats,
+  ListedRequest,
   Series,
-  StatementsReply,
   Stats,
-} from './ask.ts';
+} from '../shared/observe/stats.ts';
 import { formatClock, formatCount, formatShare, formatSpan } from './format.ts';
 import { findRise, lookLately, quantileOf } from './rise.ts';
 
@@ -50,8 +50,8 @@ const shapeLength = 120;
 /** Finds what needs attention, the worst first; nothing if all is well. */
 export function findAttention(
   stats: Stats,
-  running: readonly RunningRequest[],
-  statements: StatementsReply | null,
+  running: readonly ListedRequest[],
+  statements: StatementList | null,
 ): readonly Attention[] {
   const causes = [
     ...lookAtStatements(statements),
@@ -163,8 +163,8 @@ function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
 
 function lookAtPool(
   { backend, connections: { busy, max }, transactions_held, waiting }: BackendStats,
-  history: History,
-  running: readonly RunningRequest[],
+  history: HistoryStats,
+  running: readonly ListedRequest[],
 ): readonly Attention[] {
   if (waiting === 0 || busy < max) return [];
   const began = 1 + history.waiting.lastIndexOf(0);
@@ -201,7 +201,7 @@ function explainHeld(stalled: number, transactions: number): readonly string[] {
 }
 
 /** Whether the database is slow, or the pool too small. */
-function explainFull(history: History): string {
+function explainFull(history: HistoryStats): string {
   const firstRow = history.phases_p95_ms.first_row;
   const recent = recentPoints(history);
   const slower = findRise(firstRow, recent, fullFactor);
@@ -214,7 +214,7 @@ function explainFull(history: History): string {
   return `The database is as fast as before (${now}): the pool is too small for so many requests.`;
 }
 
-function lookAtStatements(reply: StatementsReply | null): readonly Attention[] {
+function lookAtStatements(reply: StatementList | null): readonly Attention[] {
   if (reply === null) return [];
   const slow = lookLately(reply)
     .flatMap(({ statement, share, rise }) =>
@@ -234,7 +234,7 @@ function lookAtStatements(reply: StatementsReply | null): readonly Attention[] {
 const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-function lookAtOutcomes(history: History): readonly Attention[] {
+function lookAtOutcomes(history: HistoryStats): readonly Attention[] {
   const { outcomes, data_refusals: refusals, interval_seconds: seconds } = history;
   const found: Attention[] = [];
   const unknown = Math.round(sum(outcomes.unknown ?? []) * seconds);
@@ -257,7 +257,7 @@ function lookAtOutcomes(history: History): readonly Attention[] {
   return found;
 }
 
-function lookAtLatency(history: History): readonly Attention[] {
+function lookAtLatency(history: HistoryStats): readonly Attention[] {
   const { p99 } = history.latency_ms;
   const rise = findRise(p99, recentPoints(history), slowerFactor);
   if (rise === null || rise.now < worthMs) return [];
@@ -266,7 +266,7 @@ function lookAtLatency(history: History): readonly Attention[] {
 }
 
 /** Whether the gateway or the database takes the time. */
-function blame({ latency_ms, phases_p95_ms, interval_seconds }: History): string {
+function blame({ latency_ms, phases_p95_ms, interval_seconds }: HistoryStats): string {
   const now = (series: Series) =>
     quantileOf(series.slice(-recentPoints({ interval_seconds })), 0.5) ?? 0;
   const [whole, waiting, firstRow] = [
@@ -280,7 +280,7 @@ function blame({ latency_ms, phases_p95_ms, interval_seconds }: History): string
 }
 
 /** A quarter of a minute. */
-function recentPoints({ interval_seconds }: Pick<History, 'interval_seconds'>): number {
+function recentPoints({ interval_seconds }: Pick<HistoryStats, 'interval_seconds'>): number {
   return Math.ceil(minute / 4 / interval_seconds);
 }
 
@@ -298,11 +298,11 @@ function quote(shape: string | null): string {
     : `“${characters.slice(0, shapeLength).join('')}…”`;
 }
 
-function findOldest(requests: readonly RunningRequest[]): RunningRequest | undefined {
+function findOldest(requests: readonly ListedRequest[]): ListedRequest | undefined {
   return requests.toSorted((one, other) => other.age_ms - one.age_ms)[0];
 }
 
-function lookAtStalled(running: readonly RunningRequest[]): readonly Attention[] {
+function lookAtStalled(running: readonly ListedRequest[]): readonly Attention[] {
   const stalled = running.filter(({ phase }) => phase === 'stalled');
   const oldest = findOldest(stalled);
   if (oldest === undefined) return [];
@@ -319,7 +319,7 @@ function lookAtStalled(running: readonly RunningRequest[]): readonly Attention[]
   return [{ severity: 'warn', text, part: 'running' }];
 }
 
-function lookAtLong(running: readonly RunningRequest[]): readonly Attention[] {
+function lookAtLong(running: readonly ListedRequest[]): readonly Attention[] {
   const long = running.filter(({ phase, age_ms }) => phase !== 'stalled' && age_ms >= longMs);
   const oldest = findOldest(long);
   if (oldest === undefined) return [];

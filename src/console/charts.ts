@@ -1,5 +1,5 @@
 // Three charts over the same ten minutes: rate by outcome, latency, connections. The cursor shows the same moment in all of them.
-import type { History, Stats } from './ask.ts';
+import type { HistoryStats, Stats } from '../shared/observe/stats.ts';
 import { element, find, openPart, type Part, setText } from './elements.ts';
 import { formatClock, formatCount, formatRate, formatSpan, unknown } from './format.ts';
 import { readColour } from './toolbar.ts';
@@ -13,7 +13,7 @@ type Line = {
   readonly name: string;
   /** A colour of the style sheet. */
   readonly colour: string;
-  readonly values: (history: History) => readonly (number | null)[];
+  readonly values: (history: HistoryStats) => readonly (number | null)[];
   readonly format: (value: number | null | undefined) => string;
   readonly isFilled?: boolean;
   readonly isDashed?: boolean;
@@ -61,7 +61,7 @@ const charts: readonly Chart[] = [
       ...(['p99', 'p95', 'p50'] as const).map((name) => ({
         name,
         colour: `line-${name}`,
-        values: ({ latency_ms }: History) => latency_ms[name],
+        values: ({ latency_ms }: HistoryStats) => latency_ms[name],
         format: formatSpan,
       })),
       {
@@ -121,7 +121,7 @@ export type Charts = {
 export function openCharts(): Charts {
   const part = openPart('charts');
   const readout = find('charts-readout', HTMLElement);
-  let history: History | null = null;
+  let history: HistoryStats | null = null;
   const sync = uPlot.sync('moment');
   const panels = charts.map((chart) => openPanel(chart, sync.key));
   part.body.append(...panels.map(({ figure }) => figure));
@@ -178,7 +178,7 @@ function openPanel({ title, lines, scale, axis }: Chart, syncKey: string) {
     plotted,
     element('ul', { class: 'keys' }, ...entries),
   );
-  let history: History | null = null;
+  let history: HistoryStats | null = null;
   let plot: uPlot | null = null;
 
   const valueAt = (line: Line, at: number) => (history === null ? null : line.values(history)[at]);
@@ -190,7 +190,8 @@ function openPanel({ title, lines, scale, axis }: Chart, syncKey: string) {
     for (const [index, line] of lines.entries()) {
       setText(values[index] as HTMLElement, line.format(valueAt(line, shown)));
       const isAbsent =
-        line.isRare === true && !line.values(history as History).some((value) => (value ?? 0) > 0);
+        line.isRare === true &&
+        !line.values(history as HistoryStats).some((value) => (value ?? 0) > 0);
       (entries[index] as HTMLElement).hidden = isAbsent;
     }
   };
@@ -214,7 +215,7 @@ function openPanel({ title, lines, scale, axis }: Chart, syncKey: string) {
       const left = plot === null || time === undefined ? -10 : plot.valToPos(time, 'x');
       plot?.setCursor({ left, top: at === null ? -10 : 1 });
     },
-    show: (next: History) => {
+    show: (next: HistoryStats) => {
       history = next;
       if (plot === null) draw();
       else plot.setData(pointsOf(lines, next));
@@ -231,14 +232,14 @@ function openPanel({ title, lines, scale, axis }: Chart, syncKey: string) {
 }
 
 /** The newest complete moment: the last one may be incomplete. */
-function lastKnown(lines: readonly Line[], history: History | null): number | null {
+function lastKnown(lines: readonly Line[], history: HistoryStats | null): number | null {
   if (history === null) return null;
   const [first] = lines;
   const at = first?.values(history).findLastIndex((value) => value !== null) ?? -1;
   return at < 0 ? null : at;
 }
 
-function pointsOf(lines: readonly Line[], history: History | null): uPlot.AlignedData {
+function pointsOf(lines: readonly Line[], history: HistoryStats | null): uPlot.AlignedData {
   if (history === null) return [[], ...lines.map(() => [])];
   const length = history.at.length;
   const series = lines.map(({ values, isRare, format }) => {

@@ -1,13 +1,7 @@
 // The console: which requests it sends, how often, and which part of the page shows the answers.
-import {
-  type AskError,
-  asAskError,
-  createAsk,
-  type RequestsReply,
-  type RunningRequest,
-  type StatementsReply,
-  type Stats,
-} from './ask.ts';
+import type { StatementList } from '../shared/observe/statement-sums.ts';
+import type { ListedRequest, RequestList, Stats } from '../shared/observe/stats.ts';
+import { type AskError, asAskError, createAsk } from './ask.ts';
 import { openCharts } from './charts.ts';
 import { find, type Part } from './elements.ts';
 import { type Polling, startPolling } from './poll.ts';
@@ -35,8 +29,8 @@ const running = openRunning(ask, askAll);
 const statements = openStatements();
 const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
 const query = openQueryPane(ask, () => token.read() !== null);
-let requests: readonly RunningRequest[] = [];
-let statementsReply: StatementsReply | null = null;
+let requests: readonly ListedRequest[] = [];
+let statementsReply: StatementList | null = null;
 
 /** Shows an answer in a part. An exception affects this part only. */
 const show = <Reply>(
@@ -69,7 +63,7 @@ const askStats = async (signal: AbortSignal) => {
 
 const askRequests = async (signal: AbortSignal) => {
   try {
-    const reply = (await (await ask('/v1/requests', { signal })).json()) as RequestsReply;
+    const reply = (await (await ask('/v1/requests', { signal })).json()) as RequestList;
     requests = reply.requests;
     show(running, reply);
   } catch (cause) {
@@ -80,7 +74,7 @@ const askRequests = async (signal: AbortSignal) => {
 
 const askStatements = async (signal: AbortSignal) => {
   try {
-    const reply = (await (await ask('/v1/statements', { signal })).json()) as StatementsReply;
+    const reply = (await (await ask('/v1/statements', { signal })).json()) as StatementList;
     statementsReply = reply;
     show(statements, reply);
   } catch (cause) {

@@ -1,5 +1,6 @@
 // The pane for a query: its text, its options, and its result.
-import { type Ask, type AskError, asAskError, type Stats } from './ask.ts';
+import type { Stats } from '../shared/observe/stats.ts';
+import { type Ask, type AskError, asAskError } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
 import { element, find, setText } from './elements.ts';
 import { formatClock, formatCount, formatCurl, formatSpan } from './format.ts';

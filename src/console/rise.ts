@@ -1,5 +1,6 @@
 // Values that are far above what they were, and since when: of any series, and of each statement's time.
-import type { Series, Statement, StatementsReply } from './ask.ts';
+import type { ListedStatement, StatementList } from '../shared/observe/statement-sums.ts';
+import type { Series } from '../shared/observe/stats.ts';
 
 /** A rise that still lasts. */
 export type Rise = {
@@ -48,7 +49,7 @@ function minOf(one: number | null, other: number | null): number | null {
 
 /** A statement's last seconds. */
 export type Lately = {
-  readonly statement: Statement;
+  readonly statement: ListedStatement;
   /** The share of the time of all statements. */
   readonly share: number;
   readonly meanMs: number | null;
@@ -70,8 +71,8 @@ const minEarlierRuns = 20;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 /** Describes the last seconds of all statements that have a history. */
-export function lookLately({ statements }: StatementsReply): readonly Lately[] {
-  const busyMs = ({ history }: Statement) => sum(history?.total_ms.slice(-recent) ?? []);
+export function lookLately({ statements }: StatementList): readonly Lately[] {
+  const busyMs = ({ history }: ListedStatement) => sum(history?.total_ms.slice(-recent) ?? []);
   const wholeMs = sum(statements.map(busyMs));
   return statements.flatMap((statement) => {
     const { history } = statement;
@@ -87,13 +88,13 @@ export function lookLately({ statements }: StatementsReply): readonly Lately[] {
   });
 }
 
-type History = NonNullable<Statement['history']>;
+type History = NonNullable<ListedStatement['history']>;
 
 function meansOf({ count, total_ms }: History): Series {
   return count.map((runs, at) => (runs === 0 ? null : (total_ms[at] ?? 0) / runs));
 }
 
-function earlierMeanOf({ count, total_ms }: Statement, history: History): number | null {
+function earlierMeanOf({ count, total_ms }: ListedStatement, history: History): number | null {
   const runs = count - sum(history.count);
   return runs < minEarlierRuns ? null : (total_ms - sum(history.total_ms)) / runs;
 }

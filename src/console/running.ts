@@ -1,5 +1,6 @@
 // The requests that run now in all workers, and killing them.
-import { type Ask, AskError, type RequestsReply, type RunningRequest } from './ask.ts';
+import type { ListedRequest, RequestList } from '../shared/observe/stats.ts';
+import { type Ask, AskError } from './ask.ts';
 import { askToConfirm, element, openPart, type Part, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
@@ -9,7 +10,7 @@ const killTimeoutMs = 5_000;
 /** The part of running requests. */
 export type Running = {
   readonly part: Part;
-  readonly show: (reply: RequestsReply) => void;
+  readonly show: (reply: RequestList) => void;
 };
 
 /** Opens the part. @param onKilled called after an attempt to kill a request */
@@ -20,7 +21,7 @@ export function openRunning(ask: Ask, onKilled: () => void): Running {
     setText(message, text);
     message.classList.toggle('bad', isBad);
   };
-  const kill = async (request: RunningRequest) => {
+  const kill = async (request: ListedRequest) => {
     if (!(await confirmKill(request))) return;
     try {
       const signal = AbortSignal.timeout(killTimeoutMs);
@@ -50,8 +51,8 @@ export function openRunning(ask: Ask, onKilled: () => void): Running {
 }
 
 function columnsOf(
-  kill: (request: RunningRequest) => Promise<void>,
-): readonly Column<RunningRequest>[] {
+  kill: (request: ListedRequest) => Promise<void>,
+): readonly Column<ListedRequest>[] {
   return [
     {
       name: 'For',
@@ -79,12 +80,12 @@ function columnsOf(
 }
 
 /** The latest state of each row's request, for the confirmation. */
-const latest = new WeakMap<HTMLElement, RunningRequest>();
+const latest = new WeakMap<HTMLElement, ListedRequest>();
 
 function showKill(
-  request: RunningRequest,
+  request: ListedRequest,
   cell: HTMLElement,
-  kill: (request: RunningRequest) => Promise<void>,
+  kill: (request: ListedRequest) => Promise<void>,
 ): void {
   latest.set(cell, request);
   if (cell.firstElementChild !== null) return;
@@ -104,7 +105,7 @@ function confirmKill({
   client,
   section,
   shape,
-}: RunningRequest): Promise<boolean> {
+}: ListedRequest): Promise<boolean> {
   const about = `Request ${request_id} of ${client || 'a client'} to ${section}, under way for ${formatSpan(age_ms)}.`;
   return askToConfirm(
     'Kill this request?',

@@ -1,5 +1,6 @@
 // The state of the instance: a verdict, a few figures, what needs attention, and whether this is still current.
-import type { RunningRequest, StatementsReply, Stats } from './ask.ts';
+import type { StatementList } from '../shared/observe/statement-sums.ts';
+import type { ListedRequest, Stats } from '../shared/observe/stats.ts';
 import { type Attention, explainUnready, findAttention } from './attention.ts';
 import { element, find, setText } from './elements.ts';
 import {
@@ -18,8 +19,8 @@ const staleMs = 5_000;
 export type State = {
   readonly show: (
     stats: Stats,
-    running: readonly RunningRequest[],
-    statements: StatementsReply | null,
+    running: readonly ListedRequest[],
+    statements: StatementList | null,
   ) => void;
   /** There was no answer. */
   readonly failed: (reason: string) => void;

@@ -1,5 +1,5 @@
 // Statements by their share of all time, with the last ten minutes of each.
-import type { Statement, StatementsReply } from './ask.ts';
+import type { ListedStatement, StatementList } from '../shared/observe/statement-sums.ts';
 import { button, drawn, element, openPart, type Part, setText } from './elements.ts';
 import {
   formatCount,
@@ -19,7 +19,7 @@ const maxPoints = 60;
 /** The part of statements. */
 export type Statements = {
   readonly part: Part;
-  readonly show: (reply: StatementsReply) => void;
+  readonly show: (reply: StatementList) => void;
 };
 
 type Sort = 'share' | 'count' | 'errors' | 'rows' | 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms';
@@ -27,8 +27,8 @@ type Sort = 'share' | 'count' | 'errors' | 'rows' | 'total_ms' | 'p50_ms' | 'p95
 /** Opens the part. */
 export function openStatements(): Statements {
   const part = openPart('statements');
-  let lately: ReadonlyMap<Statement, Lately> = new Map();
-  let statements: readonly Statement[] = [];
+  let lately: ReadonlyMap<ListedStatement, Lately> = new Map();
+  let statements: readonly ListedStatement[] = [];
   let sort: Sort = 'share';
   let isWhole = false;
   let wanted = '';
@@ -92,14 +92,16 @@ function describe(found: number, all: number): string {
 }
 
 /** The entry for all other statements is last, as in the gateway's reply. */
-function rank(statement: Statement, sort: Sort): number {
+function rank(statement: ListedStatement, sort: Sort): number {
   if (statement.digest === 'other') return -1;
   return statement[sort] ?? 0;
 }
 
-type Sortable = { readonly column: Column<Statement>; readonly sortBy?: Sort };
+type Sortable = { readonly column: Column<ListedStatement>; readonly sortBy?: Sort };
 
-function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): readonly Sortable[] {
+function columnsOf(
+  latelyOf: (statement: ListedStatement) => Lately | undefined,
+): readonly Sortable[] {
   const span = (sortBy: 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms', name: string): Sortable => ({
     column: { name, kind: 'number', show: asText((row) => formatSpan(row[sortBy])) },
     sortBy,
@@ -165,7 +167,7 @@ function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): read
   ];
 }
 
-function showShare({ share }: Statement, cell: HTMLElement): void {
+function showShare({ share }: ListedStatement, cell: HTMLElement): void {
   let [bar, label] = [...cell.children] as HTMLElement[];
   if (bar === undefined || label === undefined) {
     bar = element('span', { class: 'bar' });
@@ -177,7 +179,7 @@ function showShare({ share }: Statement, cell: HTMLElement): void {
   setText(label, formatShare(share));
 }
 
-function showErrors(statement: Statement, cell: HTMLElement): void {
+function showErrors(statement: ListedStatement, cell: HTMLElement): void {
   const { errors, errors_by } = statement;
   setText(cell, formatShort(errors));
   cell.classList.toggle('marked', errors > 0);

@@ -1,5 +1,5 @@
 // The tables of what /v1/stats reports: workers, backends and the last errors.
-import type { BackendStats, LastError, Stats, WorkerStats } from './ask.ts';
+import type { BackendStats, ListedError, Stats, WorkerStats } from '../shared/observe/stats.ts';
 import { isBehind } from './attention.ts';
 import { element, openPart, type Part, setText } from './elements.ts';
 import {
@@ -199,17 +199,17 @@ export function openErrors(): StatsPart {
 }
 
 /** Two requests may have the same id, since clients choose it. */
-function errorKey({ at, request_id, worker, code }: LastError): string {
+function errorKey({ at, request_id, worker, code }: ListedError): string {
   return `${at} ${worker} ${request_id} ${code}`;
 }
 
 /** A refusal by the data is no fault of anything. */
-function classOfOutcome({ outcome, by_data: isByData }: LastError): string {
+function classOfOutcome({ outcome, by_data: isByData }: ListedError): string {
   if (isByData) return 'plain';
   return `tone ${outcome === 'unknown' || outcome === 'partial' ? 'bad' : 'warn'}`;
 }
 
-const errorColumns: readonly Column<LastError>[] = [
+const errorColumns: readonly Column<ListedError>[] = [
   { name: 'At', show: asText(({ at }) => formatWhen(new Date(at))) },
   {
     name: 'Outcome',

@@ -1,11 +1,12 @@
 // Invented answers of an instance about itself. The caller chooses every text in them.
-import type { RunningRequest, StatementsReply, Stats } from '../../src/console/ask.ts';
+import type { StatementList } from '../../src/shared/observe/statement-sums.ts';
+import type { ListedError, ListedRequest, Stats } from '../../src/shared/observe/stats.ts';
 
 /** Answers of the three endpoints that the console uses. */
 export type ConsoleAnswers = {
   readonly stats: Stats;
-  readonly requests: readonly RunningRequest[];
-  readonly statements: StatementsReply;
+  readonly requests: readonly ListedRequest[];
+  readonly statements: StatementList;
 };
 
 const points = 300;
@@ -71,11 +72,11 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         request_id: `${index} ${text}`,
         section: text,
         status: 504,
-        code: text,
+        code: text as ListedError['code'],
         errno,
         error_name: errno === null ? null : text,
         by_data: errno !== null,
-        outcome: text,
+        outcome: text as ListedError['outcome'],
         shape: text,
       })),
       file_faults: [],
@@ -85,7 +86,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
       request_id: `${index} ${text}`,
       trace_id: index === 0 ? text : null,
       age_ms,
-      phase: text as RunningRequest['phase'],
+      phase: text as ListedRequest['phase'],
       client: text,
       worker: index,
       backend: text,

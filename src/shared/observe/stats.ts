@@ -53,30 +53,23 @@ export type BackendStats = {
   readonly connect_errno: number | null;
 };
 
-/** The last ten minutes, the oldest point first. Null: nothing is known of that point. */
+/** Values over time, the oldest first. Null: nothing is known of that point. */
+export type Series = readonly (number | null)[];
+
+/** The last ten minutes. */
 export type HistoryStats = {
   readonly interval_seconds: number;
   /** Seconds since 1970. */
   readonly at: readonly number[];
   /** Per second. */
-  readonly outcomes: Readonly<Record<string, readonly (number | null)[]>>;
+  readonly outcomes: Readonly<Record<string, Series>>;
   /** The requests a second among them that the data refused, such as duplicate keys. */
-  readonly data_refusals: readonly (number | null)[];
-  readonly latency_ms: {
-    readonly p50: readonly (number | null)[];
-    readonly p95: readonly (number | null)[];
-    readonly p99: readonly (number | null)[];
-  };
+  readonly data_refusals: Series;
+  readonly latency_ms: Readonly<Record<'p50' | 'p95' | 'p99', Series>>;
   /** The 95th percentiles of two phases: waiting for a connection, and MySQL's time to the first row. */
-  readonly phases_p95_ms: {
-    readonly waiting: readonly (number | null)[];
-    readonly first_row: readonly (number | null)[];
-  };
-  readonly connections: {
-    readonly busy: readonly (number | null)[];
-    readonly max: readonly (number | null)[];
-  };
-  readonly waiting: readonly (number | null)[];
+  readonly phases_p95_ms: Readonly<Record<'waiting' | 'first_row', Series>>;
+  readonly connections: Readonly<Record<'busy' | 'max', Series>>;
+  readonly waiting: Series;
 };
 
 /** A fault of a file of credentials when it was last read: what it held before stays in use. */
@@ -111,7 +104,7 @@ export type Stats = {
   };
   readonly history: HistoryStats;
   /** The latest first. */
-  readonly errors: readonly (RecentError & { readonly worker: number })[];
+  readonly errors: readonly ListedError[];
   /** Empty: all files were in order when they were last read. */
   readonly file_faults: readonly FileFault[];
 };
@@ -183,6 +176,12 @@ export type RecentError = {
   readonly outcome: RequestOutcome;
   /** Its statements without literals; null: they are not known. */
   readonly shape: string | null;
+};
+
+/** A failed request, as /v1/stats lists it. */
+export type ListedError = RecentError & {
+  /** The number of its worker. */
+  readonly worker: number;
 };
 
 /** How many of the latest errors are kept. */

@@ -2,8 +2,9 @@
 // types what the page shows.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import type { StatementsReply, Stats } from '../../../src/console/ask.ts';
 import { findAttention } from '../../../src/console/attention.ts';
+import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { rolesOf } from '../clusters/several-servers.ts';
 import type { Row } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
@@ -117,7 +118,7 @@ function watchConsole(
     try {
       await eventually('the console says it', async () => {
         const stats = (await gateway.get('/v1/stats')).json<Stats>();
-        const statements = (await gateway.get('/v1/statements')).json<StatementsReply>();
+        const statements = (await gateway.get('/v1/statements')).json<StatementList>();
         said = findAttention(stats, [], statements).map(({ text }) => text);
         return wanted.every((sentence) => said.includes(sentence));
       });

@@ -1,9 +1,10 @@
 // The promise of "to look at": each problem is described in words, and nothing else is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StatementsReply, Stats } from '../../../src/console/ask.ts';
 import { findAttention, unreadyMeanings } from '../../../src/console/attention.ts';
 import { unreadyCodes } from '../../../src/shared/failure-codes.ts';
+import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { makeUpAnswers } from '../../support/console-answers.ts';
 
 const { stats: made } = makeUpAnswers();
@@ -21,7 +22,7 @@ const well: Stats = {
 const reported = (
   stats: Stats,
   running: Parameters<typeof findAttention>[1] = [],
-  statements: StatementsReply | null = null,
+  statements: StatementList | null = null,
 ) => findAttention(stats, running, statements).map(({ severity, text }) => `${severity}: ${text}`);
 const backend = (changed: Partial<Stats['backends'][number]>): Stats => ({
   ...well,
@@ -199,7 +200,7 @@ function statement(digest: string, meansMs: readonly number[], earlierMs = 0) {
   const history = { count: meansMs.map(() => 100), total_ms };
   return { ...first, digest, count, total_ms: all, history };
 }
-const of = (...statements: readonly StatementsReply['statements'][number][]): StatementsReply => ({
+const of = (...statements: readonly StatementList['statements'][number][]): StatementList => ({
   history: { interval_seconds: 10, at },
   statements,
 });
