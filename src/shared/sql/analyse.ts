@@ -1,6 +1,6 @@
 // The analysis of a SQL text in one pass: its statements, what they may do to data and to the session, and the tables that they name.
 // In doubt a statement may do anything.
-import { type Pieces, stepsInPiece } from '../pieces.ts';
+import { allAtOnce, type Pieces, stepsInPiece } from '../pieces.ts';
 import { Facts, type Token } from './facts.ts';
 import {
   defaultEscapes,
@@ -141,11 +141,7 @@ export function analyse(
   builtIns: BuiltIns = builtInEverywhere,
   modes: SqlModes = 'any',
 ): Analysis {
-  const first = new Pass(sql, builtIns, defaultEscapes);
-  while (first.readOn(Number.POSITIVE_INFINITY));
-  const others = otherPasses(sql, builtIns, first, modes);
-  for (const other of others) while (other.readOn(Number.POSITIVE_INFINITY));
-  return conclude(sql, first, others, modes);
+  return allAtOnce(analyseInPieces(sql, builtIns, modes));
 }
 
 /** The same in pieces. */

@@ -1,6 +1,6 @@
 // Puts parameter values into the text of one statement, as literals.
 import type { FailureCode } from '../failure-codes.ts';
-import { type Pieces, stepsInPiece } from '../pieces.ts';
+import { allAtOnce, type Pieces, stepsInPiece } from '../pieces.ts';
 import { describeDoubt, isSpaceCode, Lexer, tokenKinds } from './lexer.ts';
 import { encodeLiteral, type Literal } from './literal.ts';
 
@@ -56,11 +56,7 @@ export function bind(
   maxBytes: number,
   key: ParametersKey = 'PARAMS',
 ): Bound {
-  const binding = new Binding(sql, params, maxBytes, key);
-  let bound: Bound | null;
-  do bound = binding.readOn(Number.POSITIVE_INFINITY);
-  while (bound === null);
-  return bound;
+  return allAtOnce(bindInPieces(sql, params, maxBytes, key));
 }
 
 /** The same in pieces. */

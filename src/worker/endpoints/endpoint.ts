@@ -1,5 +1,4 @@
 // Types of endpoints: a line of the table of routes, and the decisions on a request.
-import { isUtf8 } from 'node:buffer';
 import type { Pieces } from '../../shared/pieces.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { TransactionOver } from '../execution/transaction-end.ts';
@@ -10,7 +9,6 @@ import type { IncomingRequest, RequestHead } from '../http/request.ts';
 import type { Endpoint as EndpointName, RequestRecord } from '../observe/observation.ts';
 import type { RunDecision } from '../request/exchange.ts';
 import type { Access } from '../request/guard.ts';
-import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 
 /** A line of the table of routes. */
 export type Route = {
@@ -88,24 +86,3 @@ export type PassOn = {
 
 /** Decides what is done if the transaction is over. @param wasSent a worker that has ended meanwhile may have had the request */
 export type WhenOver = (ending: Ending, wasSent: boolean, over: TransactionOver) => Decision;
-
-const notUtf8: ParsedObject = {
-  ok: false,
-  code: 'BAD_ENCODING',
-  message: 'the body is not UTF-8',
-};
-
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-
-/** Parses the body of a long request; null: it is short, and its decoder parses it. */
-export function* parseLongBody(
-  { body, isLong }: Call,
-  toleratesMark = false,
-): Pieces<ParsedObject | null> {
-  if (!isLong) return null;
-  if (!isUtf8(body)) return notUtf8;
-  const isMarked = toleratesMark && body.subarray(0, 3).equals(byteOrderMark);
-  const text = body.toString('utf8', isMarked ? 3 : 0);
-  yield;
-  return yield* parseObjectInPieces(text);
-}

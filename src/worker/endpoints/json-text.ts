@@ -1,4 +1,5 @@
 // Parses a request's JSON text, within a depth, and keeps the digits of its numbers on demand.
+import { isUtf8 } from 'node:buffer';
 import { parse as parseLossless } from 'lossless-json';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Pieces } from '../../shared/pieces.ts';
@@ -17,6 +18,26 @@ export type ParsedObject =
       readonly exact: () => Readonly<Record<string, unknown>>;
     }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Parses a request's body: UTF-8 that must be one JSON object. A long one is parsed in pieces. */
+export function* parseBody(
+  body: Buffer,
+  isLong: boolean,
+  toleratesMark = false,
+): Pieces<ParsedObject> {
+  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
+  const isMarked = toleratesMark && body.subarray(0, 3).equals(byteOrderMark);
+  return yield* parseText(body.toString('utf8', isMarked ? 3 : 0), isLong);
+}
+
+/** The same for a text. */
+export function* parseText(text: string, isLong: boolean): Pieces<ParsedObject> {
+  if (!isLong) return parseObject(text);
+  yield;
+  return yield* parseObjectInPieces(text);
+}
 
 /**
  * Parses a text that must be one JSON object. Of a repeated key the last value counts; `__proto__` is a

@@ -1,8 +1,8 @@
 // Decides how a text runs: binds its values, analyses it, and allows or refuses it. Pure.
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
-import { type Analysis, analyse, analyseInPieces, isKnownVerb } from '../../shared/sql/analyse.ts';
-import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
+import { type Analysis, analyseInPieces, isKnownVerb } from '../../shared/sql/analyse.ts';
+import { type BindFailure, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
 import { shapeOf } from '../../shared/sql/digest-key.ts';
 import { type SessionEffect, sessionEffectOf } from '../../shared/sql/session-statements.ts';
 import { whyNotInTransaction } from '../../shared/sql/transactions.ts';
@@ -90,27 +90,11 @@ const severalOff = refusal(
 const maxShownWord = 32;
 
 /**
- * Decides how a text runs.
+ * Decides how a text runs. Long texts, and many values, take several pieces.
  * @param maxBytes how long the statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */
-export function decideStatement(
-  config: StatementSettings,
-  wish: StatementWish,
-  maxBytes: number,
-  catalogue: Known,
-): Decided {
-  const { params, paramsKey } = wish;
-  const bound =
-    params === null
-      ? ({ ok: true, sql: wish.sql } as const)
-      : bind(wish.sql, params, maxBytes, paramsKey);
-  if (!bound.ok) return refused(unbound(wish, bound.failure));
-  return decideAnalysed(config, wish, analyse(bound.sql, catalogue.builtIns), catalogue);
-}
-
-/** The same in pieces, for long texts and many values. */
-export function* decideInPieces(
+export function* decideStatement(
   config: StatementSettings,
   wish: StatementWish,
   maxBytes: number,

@@ -1,6 +1,5 @@
 // /db: decodes a request, and decides what is run for it and how its reply is written.
 import type { Config } from '../../../shared/config/config.ts';
-import type { Pieces } from '../../../shared/pieces.ts';
 import {
   chooseDbFormat,
   createDbHeads,
@@ -12,18 +11,13 @@ import type { IncomingRequest } from '../../http/request.ts';
 import { announcesBody, type RequestHead } from '../../http/request.ts';
 import { rulesOf } from '../../request/compat.ts';
 import type { RunDecision } from '../../request/exchange.ts';
-import { type Call, parseLongBody, type Reply, type SqlEndpoint } from '../endpoint.ts';
+import type { Call, Reply, SqlEndpoint } from '../endpoint.ts';
+import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, type SqlSection } from '../sections.ts';
-import { decideInPieces, decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
+import { decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
-import {
-  type DbRequest,
-  type Decoded,
-  decodeDbBody,
-  decodeDbQueryString,
-  decodeDbQueryStringInPieces,
-} from './request.ts';
+import { type DbRequest, decodeDb, parseDbQueryString } from './request.ts';
 
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 
@@ -41,16 +35,10 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
     if (method === 'GET') return 'url';
     return rules.objectInPostUrl && query !== null && query !== '' ? 'ignored body' : 'json';
   };
-  const decode = ({ request, head, body }: Call) =>
+  const parse = ({ request, head, body, isLong }: Call) =>
     sourceOf(request, head) === 'json'
-      ? decodeDbBody(body, names, rules)
-      : decodeDbQueryString(head.query ?? '', names, rules);
-  function* decodeLong(call: Call): Pieces<Decoded> {
-    const { request, head, body } = call;
-    return sourceOf(request, head) === 'json'
-      ? decodeDbBody(body, names, rules, yield* parseLongBody(call, true))
-      : yield* decodeDbQueryStringInPieces(head.query ?? '', names, rules);
-  }
+      ? parseBody(body, isLong, true)
+      : parseDbQueryString(head.query ?? '', rules, isLong);
   return {
     kind: 'sql',
     check: (request) => {
@@ -59,7 +47,7 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
     },
     sourceOf,
     *decide(call) {
-      const decoded = call.isLong ? yield* decodeLong(call) : decode(call);
+      const decoded = decodeDb(yield* parse(call), names, rules);
       if (!decoded.ok) return decoded;
       const { request } = decoded;
       const kept = sections.of(request.section);
@@ -72,9 +60,7 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
       }
       const wish = wishOf(request, sql);
       const maxBytes = context.maxStatementBytes();
-      const decided = call.isLong
-        ? yield* decideInPieces(config, wish, maxBytes, context.catalogue())
-        : decideStatement(config, wish, maxBytes, context.catalogue());
+      const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
       return decided.ok ? runOf(kept, request, decided.statement) : decided;
     },
   };

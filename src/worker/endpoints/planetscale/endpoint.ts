@@ -1,6 +1,5 @@
 // The PlanetScale protocol: Execute runs one statement of a driver's, CreateSession gives it a session.
-import { isUtf8 } from 'node:buffer';
-import { type Analysis, analyse, analyseInPieces } from '../../../shared/sql/analyse.ts';
+import { type Analysis, analyseInPieces } from '../../../shared/sql/analyse.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import {
   decodeTransactionStatement,
@@ -8,8 +7,8 @@ import {
 } from '../../../shared/sql/transactions.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
-import { type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
-import { type ParsedObject, parseObject } from '../json-text.ts';
+import type { Decision, SqlEndpoint } from '../endpoint.ts';
+import { type ParsedObject, parseBody } from '../json-text.ts';
 import type { SqlSection } from '../sections.ts';
 import { DriverReplies } from './replies.ts';
 import {
@@ -34,7 +33,6 @@ const noSession = refuse(
   'BAD_KEY',
   'session is not one of this gateway: send the latest one unchanged.',
 );
-const notUtf8 = refuse('BAD_ENCODING', 'The body is not UTF-8.');
 const alreadyOpen = refuse(
   'NOT_IN_TRANSACTION',
   'The session is in a transaction already: end it by COMMIT or ROLLBACK, or use SAVEPOINT.',
@@ -53,22 +51,21 @@ export function createDriverEndpoints(
       kind: 'sql',
       check: () => null,
       *decide(call) {
-        const decoded = decodeExecution(call.body, sessions, yield* parseLongBody(call));
+        const decoded = decodeExecution(yield* parseBody(call.body, call.isLong), sessions);
         if (!decoded.ok) return decoded;
         const { sql, session } = decoded;
         const { builtIns } = served.context.catalogue();
         // The sessions of drivers never have NO_BACKSLASH_ESCAPES.
-        const analysis = call.isLong
-          ? yield* analyseInPieces(sql, builtIns, 'escaping')
-          : analyse(sql, builtIns, 'escaping');
+        const analysis = yield* analyseInPieces(sql, builtIns, 'escaping');
         return decide({ ...call, session }, analysis, statements, replies);
       },
     },
     createSession: {
       kind: 'sql',
       check: () => null,
-      *decide(call) {
-        yield* parseLongBody(call);
+      /** Whatever the body says. */
+      *decide() {
+        yield;
         return replies.opened(freshSession);
       },
     },
@@ -78,13 +75,7 @@ export function createDriverEndpoints(
 type Execution = { readonly ok: true; readonly sql: string; readonly session: DriverSession };
 
 /** Unknown fields are passed over: drivers may be newer than the gateway. */
-function decodeExecution(
-  body: Buffer,
-  sessions: DriverSessions,
-  known: ParsedObject | null,
-): Execution | Refused {
-  if (known === null && !isUtf8(body)) return notUtf8;
-  const parsed = known ?? parseObject(body.toString());
+function decodeExecution(parsed: ParsedObject, sessions: DriverSessions): Execution | Refused {
   if (!parsed.ok) return refuse(parsed.code, `${parsed.message}.`);
   const { query: sql, session: value } = parsed.object;
   if (sql === undefined || sql === null || sql === '') return noQuery;

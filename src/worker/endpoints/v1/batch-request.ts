@@ -5,7 +5,6 @@ import { type Isolation, isolationLevels } from '../../../shared/sql/transaction
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import type { Expectation } from '../../execution/work.ts';
 import { refusal, refuse } from '../../failure/failure.ts';
-import type { ParsedObject } from '../json-text.ts';
 import {
   type Decoded,
   decodeFields,
@@ -20,7 +19,8 @@ import {
   isParameters,
   isText,
   present,
-} from './fields.ts';
+} from '../fields.ts';
+import type { ParsedObject } from '../json-text.ts';
 import { layoutChecks, layoutOf } from './layout.ts';
 
 /** One of a batch's statements. */
@@ -95,16 +95,12 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
   ['max', isCount],
 ]);
 
-/**
- * `sections` is what the field `section` may say. Never throws.
- * @param known what the body says; null: that is not known yet
- */
+/** `sections` is what the field `section` may say. Never throws. */
 export function* decodeBatch(
-  body: Buffer,
+  parsed: ParsedObject,
   sections: readonly string[],
-  known: ParsedObject | null,
 ): Pieces<Decoded<BatchRequest>> {
-  const decoded = decodeFields(body, sections, checks, known);
+  const decoded = decodeFields(parsed, sections, checks);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const isAtomic = fields.atomic !== false;

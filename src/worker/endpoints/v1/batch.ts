@@ -2,7 +2,8 @@
 import { chooseV1Batch } from '../../encode/formats/v1-batch.ts';
 import { refusal } from '../../failure/failure.ts';
 import { type RunDecision, timeoutOf } from '../../request/exchange.ts';
-import { parseLongBody, type SqlEndpoint } from '../endpoint.ts';
+import type { SqlEndpoint } from '../endpoint.ts';
+import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, takesKeys } from '../sections.ts';
 import { decodeBatch } from './batch-request.ts';
@@ -26,7 +27,8 @@ export function createBatchEndpoint(all: AllSections): SqlEndpoint {
       (chooseJson(request.headers) === null ? onlyJson : null),
     *decide(call) {
       const { headers } = call.request;
-      const decoded = yield* decodeBatch(call.body, sections.names, yield* parseLongBody(call));
+      const parsed = yield* parseBody(call.body, call.isLong);
+      const decoded = yield* decodeBatch(parsed, sections.names);
       if (!decoded.ok) return decoded;
       const { request } = decoded;
       const section = sections.of(request.section);

@@ -1,16 +1,11 @@
 // Decides how a batch runs, and whether each of its statements may be part of one, before anything runs. Pure.
-import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
+import type { Pieces } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/statement-effects.ts';
 import { dependsOnRowCount } from '../../execution/warnings.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
-import {
-  decideInPieces,
-  decideStatement,
-  type StatementSettings,
-  type StatementWish,
-} from '../statement.ts';
+import { decideStatement, type StatementSettings, type StatementWish } from '../statement.ts';
 import type { AskedStatement, BatchRequest } from './batch-request.ts';
 
 /** A batch to run, or why nothing is run. */
@@ -34,9 +29,7 @@ export function* decideBatch(
     const next = request.statements[number + 1];
     const showsWarnings = request.showWarnings && !dependsOnRowCount(next?.sql ?? '');
     const wish = wishOf(asked, isReadOnly, showsWarnings);
-    const decided = isLong(asked)
-      ? yield* decideInPieces(config, wish, maxBytes, catalogue)
-      : decideStatement(config, wish, maxBytes, catalogue);
+    const decided = yield* decideStatement(config, wish, maxBytes, catalogue);
     const step = decided.ok ? decideStep(decided.statement, asked) : decided;
     if (!step.ok) {
       const { failure } = step;
@@ -64,16 +57,6 @@ export function* decideBatch(
 
 /** One takes a few microseconds. */
 const statementsInPiece = 64;
-
-/** Whether its text, its list of values, or a list in that one, is long. */
-function isLong({ sql, params }: AskedStatement): boolean {
-  if (sql.length > longFrom) return true;
-  const values = Array.isArray(params) ? params : Object.values(params);
-  return (
-    values.length > stepsInPiece ||
-    values.some((value) => Array.isArray(value) && value.length > stepsInPiece)
-  );
-}
 
 function wishOf(
   { sql, params }: AskedStatement,

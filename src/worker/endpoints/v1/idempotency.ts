@@ -6,7 +6,7 @@ import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/key-store.ts';
 import type { Batch } from '../../execution/work.ts';
 import { type Failure, type Refused, refusal, refuse } from '../../failure/failure.ts';
-import { type Fields, present } from './fields.ts';
+import { type Fields, present } from '../fields.ts';
 
 const off = refuse(
   'IDEMPOTENCY_OFF',

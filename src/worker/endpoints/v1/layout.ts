@@ -6,7 +6,7 @@ import {
   type V1Layout,
 } from '../../encode/formats/v1-heads.ts';
 import type { ResultHeads } from '../../encode/result-rows.ts';
-import { type FieldCheck, isOneOf } from './fields.ts';
+import { type FieldCheck, isOneOf } from '../fields.ts';
 import { type MediaType, mediaTypes } from './headers.ts';
 
 /** The fields that choose a layout. */

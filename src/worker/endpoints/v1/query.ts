@@ -12,16 +12,12 @@ import type { OpenTransactions } from '../../execution/transactions/open-transac
 import type { AnalysedStatement } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
-import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
+import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import { findTransaction, statementOver } from '../held-requests.ts';
+import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, Sections, type SqlSection, takesKeys } from '../sections.ts';
-import {
-  decideInPieces,
-  decideStatement,
-  notInTransaction,
-  type StatementWish,
-} from '../statement.ts';
+import { decideStatement, notInTransaction, type StatementWish } from '../statement.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
 import {
   checkHeaders,
@@ -82,8 +78,8 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
     check: (request) => checkHeaders(request, mayHaveKeys),
     *decide(call) {
       const { headers, method = '' } = call.request;
-      const parsed = call.isLong ? yield* parseLongBody(call) : null;
-      const decoded = decodeQuery(call.body, sections.names, parsed);
+      const parsed = yield* parseBody(call.body, call.isLong);
+      const decoded = decodeQuery(parsed, sections.names);
       if (!decoded.ok) return decoded;
       const request = method === 'QUERY' ? { ...decoded.request, readOnly: true } : decoded.request;
       const section = sections.of(request.section);
@@ -137,9 +133,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
       : `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
   };
   const maxBytes = context.maxStatementBytes();
-  const decided = call.isLong
-    ? yield* decideInPieces(config, wish, maxBytes, context.catalogue())
-    : decideStatement(config, wish, maxBytes, context.catalogue());
+  const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
   if (!decided.ok) return decided;
   const { statement } = decided;
   const type = hasJsonOnly(statement.analysis) ? chooseJson(call.request.headers) : query.type;

@@ -2,7 +2,6 @@
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { refuse } from '../../failure/failure.ts';
-import type { ParsedObject } from '../json-text.ts';
 import {
   type Decoded,
   decodeFields,
@@ -12,7 +11,8 @@ import {
   isDuration,
   isParameters,
   isText,
-} from './fields.ts';
+} from '../fields.ts';
+import type { ParsedObject } from '../json-text.ts';
 import { layoutChecks, layoutOf } from './layout.ts';
 
 /** A request whose every field has the right type. */
@@ -55,13 +55,12 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 /** The names of the fields that are taken. */
 export const queryFields: readonly string[] = [...checks.keys()];
 
-/** `sections` is what the field `section` may say, `known` what the body says, if that is known already. Never throws. */
+/** `sections` is what the field `section` may say. Never throws. */
 export function decodeQuery(
-  body: Buffer,
+  parsed: ParsedObject,
   sections: readonly string[],
-  known: ParsedObject | null = null,
 ): Decoded<QueryRequest> {
-  const decoded = decodeFields(body, sections, checks, known);
+  const decoded = decodeFields(parsed, sections, checks);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const sql = (fields.sql as string | undefined) ?? '';

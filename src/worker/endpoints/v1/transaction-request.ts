@@ -1,7 +1,6 @@
 // Decodes what a client asks of /v1/transaction and the two below it into one checked shape each.
 import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
 import { refuse } from '../../failure/failure.ts';
-import type { ParsedObject } from '../json-text.ts';
 import {
   type Decoded,
   decodeFields,
@@ -10,7 +9,8 @@ import {
   isDuration,
   isOneOf,
   isText,
-} from './fields.ts';
+} from '../fields.ts';
+import type { ParsedObject } from '../json-text.ts';
 
 /** The characteristics of a new transaction. */
 export type BeginRequest = {
@@ -51,11 +51,10 @@ export const endFields: readonly string[] = [...endChecks.keys()];
 
 /** `sections` is what the field `section` may say. Never throws. */
 export function decodeBegin(
-  body: Buffer,
+  parsed: ParsedObject,
   sections: readonly string[],
-  known: ParsedObject | null = null,
 ): Decoded<BeginRequest> {
-  const decoded = decodeFields(body, sections, beginChecks, known);
+  const decoded = decodeFields(parsed, sections, beginChecks);
   if (!decoded.ok) return decoded;
   const { section, isolation, read_only, timeout_ms } = decoded.fields;
   return {
@@ -71,12 +70,8 @@ export function decodeBegin(
 }
 
 /** The same for COMMIT and ROLLBACK. */
-export function decodeEnd(
-  body: Buffer,
-  sections: readonly string[],
-  known: ParsedObject | null = null,
-): Decoded<EndRequest> {
-  const decoded = decodeFields(body, sections, endChecks, known);
+export function decodeEnd(parsed: ParsedObject, sections: readonly string[]): Decoded<EndRequest> {
+  const decoded = decodeFields(parsed, sections, endChecks);
   if (!decoded.ok) return decoded;
   const { section, transaction, timeout_ms } = decoded.fields;
   if (typeof transaction !== 'string') {

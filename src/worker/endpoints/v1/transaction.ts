@@ -10,11 +10,11 @@ import { refusal } from '../../failure/failure.ts';
 import { credentialOf } from '../../request/credentials.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import { timeoutOf } from '../../request/exchange.ts';
-import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
+import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
+import type { Decoded } from '../fields.ts';
 import { commitOver, findTransaction } from '../held-requests.ts';
-import type { ParsedObject } from '../json-text.ts';
+import { type ParsedObject, parseBody } from '../json-text.ts';
 import { type AllSections, Sections, type SqlSection } from '../sections.ts';
-import type { Decoded } from './fields.ts';
 import { chooseJson } from './headers.ts';
 import { decodeBegin, decodeEnd } from './transaction-request.ts';
 
@@ -119,18 +119,14 @@ function reply(object: object): Decision {
 /** The common part of the three: their bodies are decoded, and their replies are JSON. */
 function endpointOf<Request>(
   names: readonly string[],
-  decode: (
-    body: Buffer,
-    sections: readonly string[],
-    known: ParsedObject | null,
-  ) => Decoded<Request>,
+  decode: (parsed: ParsedObject, sections: readonly string[]) => Decoded<Request>,
   decideOn: (call: Call, request: Request) => Decision,
 ): SqlEndpoint {
   return {
     kind: 'sql',
     check: ({ headers }) => (chooseJson(headers) === null ? onlyJson : null),
     *decide(call): Pieces<Decision> {
-      const decoded = decode(call.body, names, yield* parseLongBody(call));
+      const decoded = decode(yield* parseBody(call.body, call.isLong), names);
       return decoded.ok ? decideOn(call, decoded.request) : decoded;
     },
   };

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLosslessNumber } from 'lossless-json';
 import { allAtOnce, type Pieces, stepsInPiece } from '../../../../src/shared/pieces.ts';
-import { analyse, analyseInPieces } from '../../../../src/shared/sql/analyse.ts';
-import { bind, bindInPieces, type Parameters } from '../../../../src/shared/sql/bind.ts';
-import { whyNotInTransaction } from '../../../../src/shared/sql/transactions.ts';
+import { analyseInPieces } from '../../../../src/shared/sql/analyse.ts';
+import { bindInPieces } from '../../../../src/shared/sql/bind.ts';
 import { maxMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
 import { parseObject, parseObjectInPieces } from '../../../../src/worker/endpoints/json-text.ts';
 import { cases, fc } from '../../../support/property.ts';
@@ -16,72 +15,6 @@ function interruptions(work: Pieces<unknown>): number {
   while (work.next().done !== true) count += 1;
   return count;
 }
-
-const token = fc.constantFrom(
-  ...[
-    'select ',
-    'insert into t ',
-    'call p()',
-    'begin ',
-    'end ',
-    'if ',
-    ';',
-    ' ',
-    '(',
-    ')',
-    ',',
-    '1',
-  ],
-  ...[
-    "'a\\'b'",
-    '"x"',
-    '`y`',
-    '?',
-    ':a',
-    ' in (?)',
-    '/*! x */',
-    '-- c\n',
-    '@v',
-    'get_lock',
-    '\0',
-    "'",
-  ],
-  ...[
-    'set ',
-    'savepoint s',
-    'with ',
-    ' into outfile ',
-    'explain ',
-    "'long literal ".repeat(9),
-    '\\',
-  ],
-);
-const texts = fc.array(token, { maxLength: 40 }).map((tokens) => tokens.join(''));
-
-test('a text is cut, classified and judged the same in pieces', () => {
-  fc.assert(
-    fc.property(texts, (sql) => {
-      const [inPieces, whole] = [allAtOnce(analyseInPieces(sql)), analyse(sql)];
-      assert.deepEqual(inPieces.classification, whole.classification);
-      assert.deepEqual(inPieces.statements, whole.statements);
-      assert.equal(whyNotInTransaction(inPieces), whyNotInTransaction(whole));
-    }),
-    { numRuns: cases(300) },
-  );
-});
-
-test('values are bound the same in pieces', () => {
-  const value = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.array(fc.integer()));
-  const params = fc.oneof(fc.array(value), fc.record({ a: value }));
-  fc.assert(
-    fc.property(texts, params, (sql, given) => {
-      const whole = bind(sql, given as Parameters, 1000);
-      const inPieces = allAtOnce(bindInPieces(sql, given as Parameters, 1000, 'PARAMS'));
-      assert.deepEqual(inPieces, whole);
-    }),
-    { numRuns: cases(300) },
-  );
-});
 
 /** LosslessNumbers are compared by their digits. */
 function plain(value: unknown): unknown {

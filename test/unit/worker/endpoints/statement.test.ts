@@ -38,7 +38,8 @@ function decide(sql: string, section: boolean, request: boolean) {
     showsWarnings: false,
     format: null,
   } as const;
-  const decided = decideStatement({ ...settings, readOnly: section }, wish, 1000, nothingKnown);
+  const ofSection = { ...settings, readOnly: section };
+  const decided = allAtOnce(decideStatement(ofSection, wish, 1000, nothingKnown));
   return decided.ok ? decided.statement.isReadOnly : decided.failure.code;
 }
 

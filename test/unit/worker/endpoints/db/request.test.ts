@@ -3,17 +3,23 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { isLosslessNumber } from 'lossless-json';
 import { failures } from '../../../../../src/shared/failure-codes.ts';
+import { allAtOnce } from '../../../../../src/shared/pieces.ts';
 import {
   type DbRequest,
   type Decoded,
-  decodeDbBody,
-  decodeDbQueryString,
+  decodeDb,
+  parseDbQueryString,
 } from '../../../../../src/worker/endpoints/db/request.ts';
+import { parseBody } from '../../../../../src/worker/endpoints/json-text.ts';
 import { rulesOf } from '../../../../../src/worker/request/compat.ts';
 import { anyCharacter, cases, fc } from '../../../../support/property.ts';
 
-const get = (raw: string) => decodeDbQueryString(raw, ['world']);
-const post = (text: string | Buffer) => decodeDbBody(Buffer.from(text as string), ['world']);
+const get = (raw: string, rules = rulesOf.off) =>
+  decodeDb(allAtOnce(parseDbQueryString(raw, rules, false)), ['world'], rules);
+const post = (text: string | Buffer) => {
+  const parsed = allAtOnce(parseBody(Buffer.from(text as string), false, true));
+  return decodeDb(parsed, ['world'], rulesOf.off);
+};
 
 function request(decoded: Decoded): DbRequest {
   assert.ok(decoded.ok, JSON.stringify(decoded));
@@ -229,7 +235,7 @@ test('quotes nothing of the request in its refusals', () => {
 test('never throws on hostile input', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-      assert.equal(typeof decodeDbBody(Buffer.from(bytes), ['world']).ok, 'boolean');
+      assert.equal(typeof post(Buffer.from(bytes)).ok, 'boolean');
       assert.equal(typeof get(Buffer.from(bytes).toString('latin1')).ok, 'boolean');
     }),
     { numRuns: cases(600) },
@@ -273,7 +279,7 @@ test('compat: any text means the same whether its control characters are escaped
       const raw = escaped.replace(/\\\\|\\t|\\n|\\u00[01][0-9a-f]/g, (found) =>
         found === '\\\\' ? found : (JSON.parse(`"${found}"`) as string),
       );
-      const loose = decodeDbQueryString(encodeURIComponent(raw), ['world'], rulesOf.dbslayer);
+      const loose = get(encodeURIComponent(raw), rulesOf.dbslayer);
       assert.deepEqual(loose, get(encodeURIComponent(escaped)));
     }),
   );
@@ -281,7 +287,7 @@ test('compat: any text means the same whether its control characters are escaped
 
 test('compat: a control character behind a backslash, or outside of strings, is no JSON', () => {
   for (const text of ['{"SQL":"a\\\n"}', '{"SQL":"a"\u0001}', '{"SQL\\\t":"a"}']) {
-    const decoded = decodeDbQueryString(encodeURIComponent(text), ['world'], rulesOf.dbslayer);
+    const decoded = get(encodeURIComponent(text), rulesOf.dbslayer);
     assert.equal(code(decoded), 'BAD_JSON');
   }
 });
@@ -290,6 +296,6 @@ test('compat: a key that is null is absent, one named __proto__ is ordinary', ()
   const raw = encodeURIComponent(
     '{"SQL":"a","PARAMS":null,"TIMEOUT":null,"__proto__":{"STAT":true}}',
   );
-  const { metadata, params, sql } = request(decodeDbQueryString(raw, ['world'], rulesOf.dbslayer));
+  const { metadata, params, sql } = request(get(raw, rulesOf.dbslayer));
   assert.deepEqual({ metadata, params, sql }, { metadata: [], params: null, sql: 'a' });
 });

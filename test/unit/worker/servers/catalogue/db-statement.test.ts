@@ -1,11 +1,14 @@
 // A request to /db: one statement with its analysis, or a refusal before any SQL.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { allAtOnce } from '../../../../../src/shared/pieces.ts';
 import { builtInEverywhere } from '../../../../../src/shared/sql/vocabulary.ts';
 import { wishOf } from '../../../../../src/worker/endpoints/db/endpoint.ts';
-import { decodeDbBody } from '../../../../../src/worker/endpoints/db/request.ts';
+import { decodeDb } from '../../../../../src/worker/endpoints/db/request.ts';
+import { parseObject } from '../../../../../src/worker/endpoints/json-text.ts';
 import { decideStatement } from '../../../../../src/worker/endpoints/statement.ts';
 import type { Known } from '../../../../../src/worker/execution/statement-effects.ts';
+import { rulesOf } from '../../../../../src/worker/request/compat.ts';
 
 const nothingKnown: Known = {
   builtIns: builtInEverywhere,
@@ -23,12 +26,12 @@ const settings = {
 } as const;
 
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
-  const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), ['s']);
+  const decoded = decodeDb(parseObject(JSON.stringify(request)), ['s'], rulesOf.off);
   assert.ok(decoded.ok);
   const { request: wanted } = decoded;
   assert.ok(wanted.sql !== null);
   const wish = wishOf(wanted, wanted.sql);
-  return decideStatement({ ...settings, ...changed }, wish, 1000, nothingKnown);
+  return allAtOnce(decideStatement({ ...settings, ...changed }, wish, 1000, nothingKnown));
 }
 
 function statementOf(request: object, changed = {}) {

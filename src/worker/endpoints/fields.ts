@@ -1,10 +1,9 @@
-// Checks the fields of a request to /v1 one by one: a message names an unknown field.
-import { isUtf8 } from 'node:buffer';
-import type { FailureCode } from '../../../shared/failure-codes.ts';
-import { isWellFormed } from '../../../shared/sql/literal.ts';
-import { type Refused, refuse } from '../../failure/failure.ts';
-import { type ParsedObject, parseObject } from '../json-text.ts';
-import { describeUnknown } from '../sections.ts';
+// Checks the fields of a request one by one: a message names the field, and not its value.
+import type { FailureCode } from '../../shared/failure-codes.ts';
+import { isWellFormed } from '../../shared/sql/literal.ts';
+import { type Refused, refuse } from '../failure/failure.ts';
+import type { ParsedObject } from './json-text.ts';
+import { describeUnknown } from './sections.ts';
 
 /** Why a field cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
@@ -31,20 +30,14 @@ export type DecodedFields =
   | Refused;
 
 /**
- * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
+ * Decodes a body of /v1: an object whose every field is known and has the right type. Never throws.
  * @param sections what the field `section` may say
- * @param known what the body says, if that is known already
  */
 export function decodeFields(
-  body: Buffer,
+  parsed: ParsedObject,
   sections: readonly string[],
   checks: ReadonlyMap<string, FieldCheck>,
-  known: ParsedObject | null = null,
 ): DecodedFields {
-  if (known === null && !isUtf8(body)) {
-    return refuse('BAD_ENCODING', 'the body is not UTF-8');
-  }
-  const parsed = known ?? parseObject(body.toString());
   if (!parsed.ok) return refuse(parsed.code, parsed.message);
   const fault = findFault(parsed.object, checks);
   if (fault !== null) return refuse(fault.code, fault.message);
