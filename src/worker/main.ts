@@ -169,7 +169,7 @@ function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void 
         incarnation: randomBytes(8).toString('hex'),
         key: Buffer.from(transactionKey, 'base64'),
       },
-      tellTablesChanged: () => send({ kind: 'tables changed' }),
+      reportTablesChanged: () => send({ kind: 'tables changed' }),
       primaries,
     });
     running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };

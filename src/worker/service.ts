@@ -69,7 +69,7 @@ export type Surroundings = {
   /** This worker's identity, for the tokens of transactions that clients hold in it. */
   readonly owner: TransactionOwner;
   /** Reports to the other workers that tables may have changed. */
-  readonly tellTablesChanged: () => void;
+  readonly reportTablesChanged: () => void;
   /** The remembered primary of each section; sections without one are missing. */
   readonly primaries: Readonly<Record<string, PrimaryMemory>>;
 };
@@ -142,7 +142,7 @@ export class Service {
   }
 
   #openSections(peers: Peers, observe: Observe): readonly [Section, ...Section[]] {
-    const { sections, log, supervisor, tellTablesChanged, primaries } = this.#surroundings;
+    const { sections, log, supervisor, reportTablesChanged, primaries } = this.#surroundings;
     const { bufferBytes: holdBytes, slowQueryMs } = this.#config;
     const rowModule = loadRowModule(log, arenaBytes);
     this.#hasRowModule = rowModule !== null;
@@ -152,7 +152,7 @@ export class Service {
     const open = (config: Config) =>
       new Section(config, {
         arena,
-        tellTablesChanged,
+        reportTablesChanged,
         log,
         live,
         peers,

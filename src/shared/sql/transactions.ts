@@ -17,7 +17,38 @@ export const isolationLevels = [
 export type Isolation = (typeof isolationLevels)[number];
 
 /** Prefix of the gateway's own savepoints. */
-export const savepointPrefix = 'dbhttpd_';
+const savepointPrefix = 'dbhttpd_';
+
+/** The name of a savepoint of the gateway's. @param uuid known to no client */
+export function savepointName(uuid: string): string {
+  return savepointPrefix + uuid.replaceAll('-', '');
+}
+
+/** The characteristics of a transaction. */
+export type TransactionCharacteristics = {
+  /** Null: the session's. */
+  readonly isolation: Isolation | null;
+  readonly isReadOnly: boolean;
+  /** Whether a snapshot is taken at once (START TRANSACTION WITH CONSISTENT SNAPSHOT). */
+  readonly hasSnapshot: boolean;
+};
+
+/** The statements that begin a transaction. ROLLBACK first: START TRANSACTION would commit what the session may have begun. */
+export function beginStatements({
+  isolation,
+  isReadOnly,
+  hasSnapshot,
+}: TransactionCharacteristics): readonly string[] {
+  const characteristics = [
+    ...(hasSnapshot ? ['WITH CONSISTENT SNAPSHOT'] : []),
+    ...(isReadOnly ? ['READ ONLY'] : []),
+  ].join(', ');
+  return [
+    'ROLLBACK',
+    ...(isolation === null ? [] : [`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`]),
+    `START TRANSACTION ${characteristics}`.trimEnd(),
+  ];
+}
 
 /** Statements whose first word says enough: they commit on no server, in no version. */
 const plainVerbs = words('SELECT TABLE VALUES INSERT REPLACE UPDATE DELETE CALL DO SHOW');

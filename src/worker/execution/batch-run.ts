@@ -9,7 +9,14 @@ import type { WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { type Break, describeBreak, type Interruption, isWorthAnotherTry } from './batch-break.ts';
 import { type BatchOwner, BatchWork, tableErrors } from './batch-work.ts';
-import type { Execution, RunContext, RunEnd, RunEvents, RunSink } from './execution.ts';
+import {
+  type Execution,
+  type RunContext,
+  type RunEnd,
+  type RunEvents,
+  type RunSink,
+  succeeded,
+} from './execution.ts';
 import type { KeyAttempt } from './idempotency/key-store.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
@@ -251,7 +258,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   async #perform(work: BatchWork, session: Session): Promise<RunEnd | null> {
     for (let retries = 0; ; ) {
       const broken = (await work.run()) ?? (await work.finish());
-      if (broken === null) return { kind: 'answered', failure: null, facts: null };
+      if (broken === null) return succeeded;
       if (this.#isUnder('ended')) return null;
       if (broken.kind === 'taken') {
         if (await this.#lookUp(work, session)) return null;

@@ -1,4 +1,5 @@
 // Writes the texts of a batch: as few as possible, and none contains a statement that depends on the check of an earlier one. Pure.
+import { beginStatements } from '../../shared/sql/transactions.ts';
 import { showWarnings } from './warnings.ts';
 import type { Batch, BatchStep } from './work.ts';
 
@@ -99,15 +100,10 @@ class Texts {
   }
 }
 
-/** ROLLBACK first: START TRANSACTION would commit what the session may have begun. */
 function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] {
-  const own = (sql: string): Piece => ({ sql, role: 'preamble', step: null });
+  const begin = beginStatements({ isolation, isReadOnly, hasSnapshot: false });
   return [
-    own('ROLLBACK'),
-    ...(isolation === null
-      ? []
-      : [own(`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`)]),
-    own(isReadOnly ? 'START TRANSACTION READ ONLY' : 'START TRANSACTION'),
+    ...begin.map((sql): Piece => ({ sql, role: 'preamble', step: null })),
     { sql: `SAVEPOINT ${savepoint}`, role: 'savepoint', step: null },
   ];
 }

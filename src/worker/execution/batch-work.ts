@@ -1,7 +1,7 @@
 // The statements of a batch on its session: sent, judged, committed or undone.
 import { randomUUID } from 'node:crypto';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import { savepointPrefix } from '../../shared/sql/transactions.ts';
+import { savepointName } from '../../shared/sql/transactions.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { type Break, isOfCall, isUndoing, outcomeWithoutTransaction } from './batch-break.ts';
 import { StepWarnings, TextResults } from './batch-results.ts';
@@ -43,7 +43,7 @@ export class BatchWork {
   readonly #attempt: KeyAttempt | null;
   readonly #lease: SessionLease;
   readonly #owner: BatchOwner;
-  readonly #savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
+  readonly #savepoint = savepointName(randomUUID());
   readonly #texts: readonly BatchText[];
   readonly warnings = new StepWarnings();
   /** Whether the savepoint must be there, if nothing has ended the transaction. */

@@ -108,6 +108,9 @@ export type Answer = {
   readonly facts: ServerFacts | null;
 };
 
+/** The answer to statements that have all succeeded. */
+export const succeeded: Answer = { kind: 'answered', failure: null, facts: null };
+
 /** Why a batch failed or was applied in part, beside errors of MySQL's and lost connections. */
 export type BatchFault =
   | { readonly kind: 'unmet'; readonly expect: Expectation; readonly found: string }

@@ -6,7 +6,15 @@ import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { BatchRun } from './batch-run.ts';
-import type { CreateRun, Execution, Launcher, RunEnd, RunEvents, RunSink } from './execution.ts';
+import {
+  type CreateRun,
+  type Execution,
+  type Launcher,
+  type RunEnd,
+  type RunEvents,
+  type RunSink,
+  succeeded,
+} from './execution.ts';
 import {
   type KeptRow,
   KeyAttempt,
@@ -241,7 +249,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
       this.#end({ kind: 'key refused', reason: 'no reply' });
     } else {
       this.#events.sink.replay?.(reply, !this.#attempts.has(attempt));
-      this.#end({ kind: 'answered', failure: null, facts: null });
+      this.#end(succeeded);
     }
   }
 

@@ -438,7 +438,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     this.#end(answer);
   }
 
-  beginAnew(): void {
+  beginAgain(): void {
     if (this.#phase !== 'following') return;
     this.#leavePlace();
     this.#waitLimit = this.#times.waitLimit(performance.now());

@@ -100,7 +100,11 @@ export class SessionLease {
   async rollBack(savepoint: string | null): Promise<Undone> {
     if (this.#isInterrupted) this.boundWhatFollows();
     const { connection } = this.session;
-    const sink = new Warnings();
+    let warnings = 0;
+    const countWarnings = (ok: OkPacket) => {
+      warnings += ok.warnings;
+    };
+    const sink: ResultSink = { ...discardResults, ok: countWarnings };
     const texts =
       savepoint === null ? ['ROLLBACK'] : [`ROLLBACK TO SAVEPOINT ${savepoint}`, 'ROLLBACK'];
     const sent = texts.map((sql) => this.#createCommand(sql, sink));
@@ -112,7 +116,8 @@ export class SessionLease {
       connection.destroy(new Error('a transaction could not be rolled back'));
       return 'unknown';
     }
-    if (sink.count > 0) return 'partial';
+    // Something was changed outside of transactions.
+    if (warnings > 0) return 'partial';
     return first.error === null ? 'rolled_back' : 'no proof';
   }
 
@@ -153,23 +158,6 @@ export class SessionLease {
     });
     return { command, answer: promise };
   }
-}
-
-/** Counts the warnings of ROLLBACK: something was changed outside of transactions. */
-class Warnings implements ResultSink {
-  count = 0;
-
-  ok({ warnings }: OkPacket): void {
-    this.count += warnings;
-  }
-
-  columns(): void {}
-
-  tooWide(): void {}
-
-  row(): void {}
-
-  endOfRows(): void {}
 }
 
 function createAnswer() {

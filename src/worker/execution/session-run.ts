@@ -10,7 +10,13 @@ import { killRunning } from '../servers/pool/control.ts';
 import type { Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
-import type { RunContext, RunEnd, ServerFacts, ServerWarning } from './execution.ts';
+import {
+  type RunContext,
+  type RunEnd,
+  type ServerFacts,
+  type ServerWarning,
+  succeeded,
+} from './execution.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
@@ -22,7 +28,6 @@ import type { Statement } from './work.ts';
 
 export type Row = readonly (string | null)[] | null;
 
-const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
 const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
 /** The value of a read's answer if the server lacks something that the client has seen; null: it counts. */

@@ -25,7 +25,7 @@ export class Coalescer<Run extends Sharer> {
 /** A read that may share its execution. */
 export interface Sharer {
   /** There is no answer to share: it runs alone, or leads. */
-  beginAnew(): void;
+  beginAgain(): void;
   /** Nothing runs here any more. */
   endUnexecuted(reason: 'stopping' | 'server left'): void;
 }
@@ -119,7 +119,7 @@ export class Sharing<Run extends Sharer> {
    */
   endFollowers(reason: string | null): void {
     if (reason !== null && endsOneAlone.has(reason)) {
-      this.handOver()?.beginAnew();
+      this.handOver()?.beginAgain();
     } else if (reason === 'stopping' || reason === 'server left') {
       for (const follower of this.takeFollowers()) follower.endUnexecuted(reason);
     } else {
@@ -129,7 +129,7 @@ export class Sharing<Run extends Sharer> {
 
   /** Each follower runs alone. Also called when the reply begins to leave: no copy of it is kept for them. */
   letGo(): void {
-    for (const follower of this.takeFollowers()) follower.beginAnew();
+    for (const follower of this.takeFollowers()) follower.beginAgain();
   }
 
   #lead(followers: Sharing<Run>[]): void {

@@ -6,7 +6,7 @@ import { headerLines } from '../encode/head.ts';
 import type { RenderFailure } from '../failure/failure.ts';
 import { ServerResponse, STATUS_CODES, sendAtOnce } from './node-internals.ts';
 import type { Attended, OutgoingReply } from './reply.ts';
-import type { Expectation } from './request.ts';
+import type { ExpectHeader } from './request.ts';
 
 /** The value of Date (RFC 9110 section 5.6.7). */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
@@ -24,7 +24,7 @@ export class NodeReply extends ServerResponse implements OutgoingReply {
   bodyBytes = 0;
   failureCode: FailureCode | null = null;
   renderFailure: RenderFailure = renderPlainFailure;
-  expectation: Expectation = 'none';
+  expectation: ExpectHeader = 'none';
   attended: Attended | null = null;
   isForwarded = false;
   /** Whether whole replies leave by `sendAtOnce`, not by writeHead and end. */

@@ -12,7 +12,7 @@ import {
   refusal,
 } from '../failure/failure.ts';
 import { STATUS_CODES, sourceOf, transportOf } from './node-internals.ts';
-import { announcesBody, type Expectation, type IncomingRequest } from './request.ts';
+import { announcesBody, type ExpectHeader, type IncomingRequest } from './request.ts';
 
 /** The statements whose results are a reply. */
 export interface Attended {
@@ -23,7 +23,7 @@ export interface Attended {
 /** A reply: a stream of the bytes of its body, behind a head. */
 export interface OutgoingReply extends Writable {
   readonly req: IncomingRequest;
-  readonly expectation: Expectation;
+  readonly expectation: ExpectHeader;
   /** Whether another worker has passed the request on. */
   readonly isForwarded: boolean;
   /** Null once the connection is gone. */

@@ -26,7 +26,7 @@ export type IncomingRequest = Pick<
 export type RequestHeaders = IncomingHttpHeaders;
 
 /** The expectation of a client before it sends a body (RFC 9110 section 10.1.1). */
-export type Expectation = 'none' | '100-continue' | 'unknown';
+export type ExpectHeader = 'none' | '100-continue' | 'unknown';
 
 /** The parts of a head that decide how a request is handled. */
 export type RequestHead = {
@@ -198,7 +198,7 @@ const compressedBody = refusal(
 /** Reads the whole body. A body that is too long fails as soon as that is known, and 100 (Continue) is sent only before a good one. */
 export function readBody(
   request: IncomingRequest,
-  reply: { readonly expectation: Expectation; readonly writeContinue: () => void },
+  reply: { readonly expectation: ExpectHeader; readonly writeContinue: () => void },
   maxBytes: number,
   reader: BodyReader,
 ): void {

@@ -26,7 +26,7 @@ import {
   sendFailure,
   syntaxFailure,
 } from './reply.ts';
-import type { Expectation, IncomingRequest } from './request.ts';
+import type { ExpectHeader, IncomingRequest } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
 import { type KeyPair, secureOptions } from './tls.ts';
 
@@ -216,7 +216,7 @@ export class HttpServer {
     server.on('clientError', (error, socket) => this.#failedToParse(error, socket as Socket));
   }
 
-  #receive(request: IncomingMessage, response: ServerResponse, expectation: Expectation): void {
+  #receive(request: IncomingMessage, response: ServerResponse, expectation: ExpectHeader): void {
     const client = this.#clients.of(request.socket);
     // Node's parser may still have bytes of a connection that has ended.
     if (client === undefined || client.isBusy || !request.socket.writable) return;

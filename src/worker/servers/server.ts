@@ -27,7 +27,7 @@ export type ServerSurroundings = {
   /** The buffer that all connections of the process read into. */
   readonly arena: Buffer;
   /** Informs the other workers that tables may have changed. */
-  readonly tellTablesChanged: () => void;
+  readonly reportTablesChanged: () => void;
   readonly log: Log;
 };
 
@@ -93,7 +93,7 @@ export class Server {
   constructor(
     config: Config,
     candidate: Candidate,
-    { arena, tellTablesChanged, log }: ServerSurroundings,
+    { arena, reportTablesChanged, log }: ServerSurroundings,
     membership: Membership | null,
   ) {
     this.#config = config;
@@ -119,7 +119,7 @@ export class Server {
       this.#reachability,
     );
     this.reserved = new ReservedSessions(this.pool);
-    this.catalogue = new Catalogue(this.pool, tellTablesChanged, log);
+    this.catalogue = new Catalogue(this.pool, reportTablesChanged, log);
     this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
     this.readiness = new Readiness(
       (signal) => this.connect(signal),

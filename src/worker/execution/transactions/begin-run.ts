@@ -2,30 +2,30 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
-import type { Isolation } from '../../../shared/sql/transactions.ts';
-import { savepointPrefix } from '../../../shared/sql/transactions.ts';
+import {
+  beginStatements,
+  savepointName,
+  type TransactionCharacteristics,
+} from '../../../shared/sql/transactions.ts';
 import { RequestConsistency } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Refusal, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { boundIdling } from '../../servers/pool/session.ts';
-import type { Execution, RunContext, RunEnd, RunEvents } from '../execution.ts';
+import {
+  type Execution,
+  type RunContext,
+  type RunEnd,
+  type RunEvents,
+  succeeded,
+} from '../execution.ts';
 import type { RunTimes } from '../run-times.ts';
 import { SessionAcquisition, type SessionUser } from '../session-acquisition.ts';
 import { ofTransaction, SessionLease } from '../session-lease.ts';
 import { statementFailure } from '../statement-failure.ts';
 import type { StopReason } from '../stop-reason.ts';
 import type { Begun } from './open-transaction.ts';
-
-/** The characteristics of a transaction. */
-export type TransactionCharacteristics = {
-  /** Null: the session's. */
-  readonly isolation: Isolation | null;
-  readonly isReadOnly: boolean;
-  /** Whether a snapshot is taken at once (START TRANSACTION WITH CONSISTENT SNAPSHOT). */
-  readonly hasSnapshot: boolean;
-};
 
 /**
  *     created ──> reserving ──> acquiring ──> beginning ──> ended
@@ -179,9 +179,13 @@ export class BeginRun implements Execution, Reserving, SessionUser {
   async #begin(lease: SessionLease): Promise<void> {
     const { session } = lease;
     const { wish, idleMs } = this.#request;
-    const savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
+    const savepoint = savepointName(randomUUID());
+    const bound = boundIdling(session.connection, idleMs);
     session.isFresh = false;
-    const text = beginText(wish, savepoint, boundIdling(session.connection, idleMs));
+    // The server stops at the first error.
+    const text = [...beginStatements(wish), `SAVEPOINT ${savepoint}`, `SET SESSION ${bound}`].join(
+      separator,
+    );
     const answered = await lease.ask(text, ofTransaction);
     const error = answered.kind === 'answered' ? answered.error : null;
     const isStopped = this.#phase !== 'beginning';
@@ -189,7 +193,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
       this.#endLease(lease);
       const { isReadOnly } = wish;
       this.#onBegun({ session, context: this.#context, savepoint, isReadOnly });
-      this.#end({ kind: 'answered', failure: null, facts: null });
+      this.#end(succeeded);
       return;
     }
     if (lease.isLost && !isStopped) {
@@ -212,25 +216,6 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     this.#times.enter('over');
     this.#events.runEnded(end);
   }
-}
-
-/** ROLLBACK first: START TRANSACTION would commit what the session may have begun. The server stops at the first error. */
-function beginText(
-  { isolation, isReadOnly, hasSnapshot }: TransactionCharacteristics,
-  savepoint: string,
-  bound: string,
-): string {
-  const characteristics = [
-    ...(hasSnapshot ? ['WITH CONSISTENT SNAPSHOT'] : []),
-    ...(isReadOnly ? ['READ ONLY'] : []),
-  ].join(', ');
-  return [
-    'ROLLBACK',
-    ...(isolation === null ? [] : [`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`]),
-    `START TRANSACTION ${characteristics}`.trimEnd(),
-    `SAVEPOINT ${savepoint}`,
-    `SET SESSION ${bound}`,
-  ].join(separator);
 }
 
 function refusedEnd(error: ServerError): RunEnd {

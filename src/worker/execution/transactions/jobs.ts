@@ -11,7 +11,7 @@ import type { ResultNote } from '../../../shared/mysql/query.ts';
 import type { Outcome, ServerFailure } from '../../failure/failure.ts';
 import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { RunEnd, RunSink } from '../execution.ts';
+import { type RunEnd, type RunSink, succeeded } from '../execution.ts';
 import { findReadOnlyDoubt, needsProof } from '../read-only-proof.ts';
 import type { RunTimes } from '../run-times.ts';
 import {
@@ -28,7 +28,6 @@ import { hasWarnings, showWarnings, WarningRows } from '../warnings.ts';
 import type { Statement } from '../work.ts';
 import { type Doubt, leftBy } from './open-transaction.ts';
 
-const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 /** COMMIT was sent, and has no answer. */
 const unknown: RunEnd = { kind: 'lost', outcome: 'unknown' };
 

@@ -1,5 +1,6 @@
 // The open transactions of one worker: begins them, finds them by their tokens, runs steps in them, and remembers how they ended.
 import { CommitEndings, type Ending } from '../../../shared/process/commit-endings.ts';
+import type { TransactionCharacteristics } from '../../../shared/sql/transactions.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { RunEnd } from '../execution.ts';
 import type { Executor, OpenStep } from '../executor.ts';
@@ -12,7 +13,7 @@ import {
   type TransactionOver,
 } from '../transaction-end.ts';
 import type { Statement } from '../work.ts';
-import { BeginRun, type TransactionCharacteristics } from './begin-run.ts';
+import { BeginRun } from './begin-run.ts';
 import { CommitJob, type Job, RollbackJob, StatementJob } from './jobs.ts';
 import { type Begun, OpenTransaction, type TransactionLimits } from './open-transaction.ts';
 import { StepRun } from './step-run.ts';

@@ -193,7 +193,7 @@ export class StepRun implements Execution, Step, JobTools {
     let done: Done;
     try {
       done = (await this.#isThere(session)) ? await this.#job.perform(this) : this.#gone();
-      await this.#tellSeen();
+      await this.#reportSeen();
     } catch (cause) {
       session.connection.destroy(
         new Error('a step of a transaction ended in an exception', { cause }),
@@ -238,7 +238,7 @@ export class StepRun implements Execution, Step, JobTools {
     return { ...end, over: { end: ended, left, cause: cause ?? this.#transaction.causeOf(ended) } };
   }
 
-  async #tellSeen(): Promise<void> {
+  async #reportSeen(): Promise<void> {
     if (this.#phase === 'ended') return;
     const seen = await this.#lookUp();
     if (seen !== null) this.#events.seen(seen);
