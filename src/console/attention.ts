@@ -54,20 +54,20 @@ export function findAttention(
   statements: StatementList | null,
 ): readonly Attention[] {
   const causes = [
-    ...lookAtStatements(statements),
-    ...stats.backends.flatMap((backend) => lookAtPool(backend, stats.history, running)),
+    ...checkStatements(statements),
+    ...stats.backends.flatMap((backend) => checkPool(backend, stats.history, running)),
   ];
   const found = [
-    ...lookAtReadiness(stats),
-    ...lookAtWorkers(stats),
-    ...lookAtFiles(stats),
-    ...stats.backends.flatMap((backend) => lookAtRole(backend, new Date(stats.now))),
+    ...checkReadiness(stats),
+    ...checkWorkers(stats),
+    ...checkFiles(stats),
+    ...stats.backends.flatMap((backend) => checkRole(backend, new Date(stats.now))),
     ...causes,
-    ...lookAtOutcomes(stats.history),
+    ...checkOutcomes(stats.history),
     // Their consequences need no line of their own.
-    ...(causes.length === 0 ? lookAtLatency(stats.history) : []),
-    ...lookAtStalled(running),
-    ...lookAtLong(running),
+    ...(causes.length === 0 ? checkLatency(stats.history) : []),
+    ...checkStalled(running),
+    ...checkLong(running),
   ];
   return found.sort(
     (one, other) => Number(other.severity === 'bad') - Number(one.severity === 'bad'),
@@ -86,14 +86,14 @@ export function explainUnready({ workers }: Pick<Stats, 'workers'>): string | nu
     .join('; ');
 }
 
-function lookAtReadiness(stats: Stats): readonly Attention[] {
+function checkReadiness(stats: Stats): readonly Attention[] {
   if (stats.ready) return [];
   const why = explainUnready(stats);
   const text = why === null ? 'No worker can serve.' : `Clients cannot be served: ${why}.`;
   return [{ severity: 'bad', text, part: 'workers' }];
 }
 
-function lookAtWorkers({ workers }: Stats): readonly Attention[] {
+function checkWorkers({ workers }: Stats): readonly Attention[] {
   const troubles: readonly [string, string][] = workers.flatMap(
     ({ slot, state, runs_other_code }) => {
       const name = `Worker ${slot}`;
@@ -121,7 +121,7 @@ function lookAtWorkers({ workers }: Stats): readonly Attention[] {
 }
 
 /** One line for each file, with its first fault. */
-function lookAtFiles({ file_faults: faults }: Stats): readonly Attention[] {
+function checkFiles({ file_faults: faults }: Stats): readonly Attention[] {
   return faults.flatMap(({ key, at, problem }, index) => {
     if (faults.findIndex((fault) => fault.key === key) < index) return [];
     const place = at === null ? '' : `${at}: `;
@@ -135,7 +135,7 @@ export function isBehind({ lag_seconds, max_lag_seconds }: BackendStats): boolea
   return lag_seconds !== null && lag_seconds >= Math.min(lagSeconds, max_lag_seconds ?? lagSeconds);
 }
 
-function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
+function checkRole(server: BackendStats, now: Date): readonly Attention[] {
   const { backend, role, reason, connect_errno: errno } = server;
   const found: Attention[] = [];
   if (errno !== null) {
@@ -161,7 +161,7 @@ function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
   return found;
 }
 
-function lookAtPool(
+function checkPool(
   { backend, connections: { busy, max }, transactions_held, waiting }: BackendStats,
   history: HistoryStats,
   running: readonly ListedRequest[],
@@ -214,7 +214,7 @@ function explainFull(history: HistoryStats): string {
   return `The database is as fast as before (${now}): the pool is too small for so many requests.`;
 }
 
-function lookAtStatements(reply: StatementList | null): readonly Attention[] {
+function checkStatements(reply: StatementList | null): readonly Attention[] {
   if (reply === null) return [];
   const slow = lookLately(reply)
     .flatMap(({ statement, share, rise }) =>
@@ -234,7 +234,7 @@ function lookAtStatements(reply: StatementList | null): readonly Attention[] {
 const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-function lookAtOutcomes(history: HistoryStats): readonly Attention[] {
+function checkOutcomes(history: HistoryStats): readonly Attention[] {
   const { outcomes, data_refusals: refusals, interval_seconds: seconds } = history;
   const found: Attention[] = [];
   const unknown = Math.round(sum(outcomes.unknown ?? []) * seconds);
@@ -257,7 +257,7 @@ function lookAtOutcomes(history: HistoryStats): readonly Attention[] {
   return found;
 }
 
-function lookAtLatency(history: HistoryStats): readonly Attention[] {
+function checkLatency(history: HistoryStats): readonly Attention[] {
   const { p99 } = history.latency_ms;
   const rise = findRise(p99, recentPoints(history), slowerFactor);
   if (rise === null || rise.now < worthMs) return [];
@@ -302,7 +302,7 @@ function findOldest(requests: readonly ListedRequest[]): ListedRequest | undefin
   return requests.toSorted((one, other) => other.age_ms - one.age_ms)[0];
 }
 
-function lookAtStalled(running: readonly ListedRequest[]): readonly Attention[] {
+function checkStalled(running: readonly ListedRequest[]): readonly Attention[] {
   const stalled = running.filter(({ phase }) => phase === 'stalled');
   const oldest = findOldest(stalled);
   if (oldest === undefined) return [];
@@ -319,7 +319,7 @@ function lookAtStalled(running: readonly ListedRequest[]): readonly Attention[] 
   return [{ severity: 'warn', text, part: 'running' }];
 }
 
-function lookAtLong(running: readonly ListedRequest[]): readonly Attention[] {
+function checkLong(running: readonly ListedRequest[]): readonly Attention[] {
   const long = running.filter(({ phase, age_ms }) => phase !== 'stalled' && age_ms >= longMs);
   const oldest = findOldest(long);
   if (oldest === undefined) return [];

@@ -24,10 +24,8 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
   const section = find('query-section', HTMLSelectElement);
   const rows = find('query-rows', HTMLSelectElement);
   const readOnly = find('query-read-only', HTMLInputElement);
-  const run = find('run', HTMLButtonElement);
-  const stop = find('stop', HTMLButtonElement);
   const output = new Output();
-  let running: AbortController | null = null;
+  const start = openRunner(sql, output);
 
   const note = openHistory((entry) => {
     sql.value = entry.sql;
@@ -43,28 +41,6 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
       json: 'string',
       ...(section.value !== '' && { section: section.value }),
     });
-  /** Runs one task at a time. */
-  const start = async (task: (signal: AbortSignal) => Promise<void>) => {
-    if (running !== null) return;
-    if (sql.value.trim() === '') {
-      output.fail('Write a statement first.');
-      sql.focus();
-      return;
-    }
-    running = new AbortController();
-    [run.disabled, stop.disabled] = [true, false];
-    const startedAt = performance.now();
-    const clock = window.setInterval(() => output.wait(performance.now() - startedAt), 250);
-    try {
-      await task(running.signal);
-    } catch (error) {
-      output.refuse(asAskError(error));
-    } finally {
-      window.clearInterval(clock);
-      running = null;
-      [run.disabled, stop.disabled] = [false, true];
-    }
-  };
   const runStatement = () =>
     start(async (signal) => {
       note({ sql: sql.value, section: section.value, at: Date.now() });
@@ -99,12 +75,40 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
     event.preventDefault();
     void runStatement();
   });
-  stop.addEventListener('click', () => running?.abort());
   find('query-csv', HTMLButtonElement).addEventListener('click', () => void download());
   find('query-curl', HTMLButtonElement).addEventListener('click', () => void copyCurl());
   return {
     focus: () => sql.focus(),
     show: (stats) => showSections(section, stats),
+  };
+}
+
+/** Runs one task at a time, which the button Stop aborts. Nothing runs while there is no statement. */
+function openRunner(sql: HTMLTextAreaElement, output: Output) {
+  const run = find('run', HTMLButtonElement);
+  const stop = find('stop', HTMLButtonElement);
+  let running: AbortController | null = null;
+  stop.addEventListener('click', () => running?.abort());
+  return async (task: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+    if (running !== null) return;
+    if (sql.value.trim() === '') {
+      output.fail('Write a statement first.');
+      sql.focus();
+      return;
+    }
+    running = new AbortController();
+    [run.disabled, stop.disabled] = [true, false];
+    const startedAt = performance.now();
+    const clock = window.setInterval(() => output.wait(performance.now() - startedAt), 250);
+    try {
+      await task(running.signal);
+    } catch (error) {
+      output.refuse(asAskError(error));
+    } finally {
+      window.clearInterval(clock);
+      running = null;
+      [run.disabled, stop.disabled] = [false, true];
+    }
   };
 }
 
