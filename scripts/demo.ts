@@ -17,9 +17,12 @@ import { serverFiles } from './support/private-server.ts';
 import { loadWorld } from './world/load.ts';
 import { createAccount, worldVersion } from './world/schema.ts';
 
-const exampleSql =
-  'select p.name, n.name as country, p.latitude, p.longitude from place p ' +
-  "join country_name n on n.code = p.country and n.language = 'ja' order by p.latitude desc limit 2";
+const example = {
+  sql:
+    'select p.name, n.name as country, p.latitude, p.longitude from place p ' +
+    'join country_name n on n.code = p.country and n.language = ? order by p.latitude desc limit 2',
+  params: ['ja'],
+};
 
 async function start(places: Places): Promise<void> {
   const begun = await ensureDatabase(places, ensureState(places));
@@ -59,22 +62,24 @@ async function ensureWorld(places: Places, state: State): Promise<void> {
 
 /** Asks by curl, as a person would, and shows the question and the answer, a row a line. */
 function ask(url: string): void {
-  const request = JSON.stringify({ SQL: exampleSql });
-  console.log(`curl -sG ${url}/db --data-urlencode '=${request.replaceAll("'", "'\\''")}'\n`);
-  const options = ['-sS', '--fail', '--max-time', '10', '-G', '--data-urlencode', `=${request}`];
-  const answer = spawnSync('curl', [...options, `${url}/db`], { encoding: 'utf8' });
+  const request = JSON.stringify(example);
+  const type = 'Content-Type: application/json';
+  console.log(`curl -s ${url}/v1/query -H '${type}' -d '${request}'\n`);
+  const options = ['-sS', '--fail', '--max-time', '10', '-H', type, '-d', request];
+  const answer = spawnSync('curl', [...options, `${url}/v1/query`], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`no answer: ${answer.error ?? answer.stderr}`);
-  if (!answer.stdout.includes('"ROWS"')) throw new Error(`not the rows: ${answer.stdout}`);
-  console.log(answer.stdout.replace('"ROWS":[[', '"ROWS":[\n  [').replaceAll('],[', '],\n  ['));
+  if (!answer.stdout.includes('"rows":[[')) throw new Error(`not the rows: ${answer.stdout}`);
+  console.log(answer.stdout.replace('"rows":[[', '"rows":[\n  [').replaceAll('],[', '],\n  ['));
 }
 
 function farewell(url: string, places: Places): string {
   return `
 Try next:
-  curl -s ${url}/v1/query --json '{"sql":"select * from place where country = ?","params":["JP"]}'
-  curl -s '${url}/db?{"SQL":"select+*+from+country+limit+3"}' --globoff
-  curl -s ${url}/db --json '{"SQL":"insert into note (text) values (?)","PARAMS":["héllo"]}'
-  curl -s ${url}/db --json '{"SQL":"select * from timezone_transition"}' | wc -c
+  curl -s ${url}/v1/query --json '{"sql":"select * from place where country = ?","params":["JP"],"rows":"object"}'
+  curl -s ${url}/v1/query -H 'Accept: text/csv' --json '{"sql":"select * from country limit 3"}'
+  curl -s ${url}/v1/query --json '{"sql":"insert into note (text) values (?)","params":["héllo"]}'
+  curl -s ${url}/v1/query -H 'Accept: application/x-ndjson' --json '{"sql":"select * from timezone_transition"}' | wc -l
+  curl -s ${url}/db --json '{"SQL":"select name from place limit 3"}'   as DBSlayer's clients do
   curl -s ${url}/metrics
   ${url}/console   in a browser: what the gateway does
   ${places.config}   the settings

@@ -69,7 +69,7 @@ test('the client asks the same', () => runProgram('Try it', byFront(address)));
 test('the package, once it is installed, checks, starts and stops a gateway', async (t) => {
   const { directory, configPath, pidfile, log, readLog } = daemonFor(t);
   const own = blocks.filter(({ heading }) => heading === 'Install');
-  const [installation, account, settings] = own.map(({ text }) => text);
+  const [installation, settings] = own.map(({ text }) => text);
   // npm ci and npm install need a registry. The build that npm pack begins with has been done: these tests run from it.
   assert.match(installation ?? '', /^npm ci && npm pack .*\nnpm install -g dbhttpd-\*\.tgz .*\n$/);
   const packing = ['pack', '--ignore-scripts', '--json', '--pack-destination', directory];
@@ -77,19 +77,26 @@ test('the package, once it is installed, checks, starts and stops a gateway', as
   await run('tar', ['-xzf', join(directory, filename), '-C', directory]);
   symlinkSync(resolve('node_modules'), join(directory, 'package/node_modules'));
 
-  await database.query((account ?? '').replaceAll('world', database.name));
+  await database.query(`
+    create user app@'127.0.0.1' identified by 'one';
+    grant select, show view on ${database.name}.* to app@'127.0.0.1'`);
   const localise = (text: string) =>
     text.replaceAll('/run/dbhttpd-world.pid', pidfile).replaceAll('/etc/', `${directory}/`);
-  const further = { port: database.port, listen: '127.0.0.1:0', pidfile, log, workers: 1 };
+  const keyFile = join(directory, 'server.pem');
+  if (database.serverKey !== null) writeFileSync(keyFile, database.serverKey);
+  const further = {
+    ...{ port: database.port, listen: '127.0.0.1:0', pidfile, log, workers: 1 },
+    ...(database.serverKey === null ? {} : { server_public_key: keyFile }),
+  };
   const lines = Object.entries(further).map(([key, value]) => `${key} = ${value}\n`);
   const named = localise(settings ?? '').replace('= world', `= ${database.name}`);
   writeFileSync(configPath, `${named}${lines.join('')}`);
-  writeFileSync(join(directory, 'dbhttpd.password'), '…\n', { mode: 0o600 });
+  writeFileSync(join(directory, 'dbhttpd.password'), 'one\n', { mode: 0o600 });
 
   const { bin } = JSON.parse(readFileSync('package.json', 'utf8'));
   const command = join(directory, 'package', bin.dbhttpd);
   const room = { localise, functions: `dbhttpd() { ${process.execPath} ${command} "$@"; }` };
-  const commands = openCommands(own.slice(3), 'Install', room);
+  const commands = openCommands(own.slice(2), 'Install', room);
   await commands.run();
   commands.end();
   await eventually('it has stopped', () => / stopped /.test(readLog()));
