@@ -22,7 +22,7 @@ test('a reader with a database follows the page from the account to the end', as
   if (database.serverKey !== null) writeFileSync(keyFile, database.serverKey);
   const further = {
     ...{ port: database.port, listen: address, pidfile, log, workers: 1 },
-    // What the page says about MySQL.
+    // The page says that MySQL needs it.
     ...(database.serverKey === null ? {} : { server_public_key: keyFile }),
   };
   const lines = Object.entries(further).map(([key, value]) => `${key} = ${value}`);
@@ -42,7 +42,7 @@ test('a reader with a database follows the page from the account to the end', as
   const account = ofLanguage('sql')?.text ?? '';
   await database.query(account.replaceAll('world.', `${database.name}.`));
 
-  // What it installs is installed by the test of the README.
+  // The test of the README does the installation.
   const commands = blocks.filter(({ language, mark }) => language !== 'js' && mark !== 'install');
   const headings = new Set(commands.filter(({ language }) => language === 'sh').map(headingOf));
   for (const heading of headings) {

@@ -1,12 +1,14 @@
-// The sources, scripts and tests are written in plain English: some words and beginnings of sentences stay out of them.
+// Sources, scripts, tests and documents are written in plain English: some words and beginnings of sentences stay out of them.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-type Rule = { readonly name: string; readonly pattern: RegExp };
+/** `isOfCode`: it is about names and comments, which documents do not have. */
+type Rule = { readonly name: string; readonly pattern: RegExp; readonly isOfCode?: true };
 
-const folders = ['src', 'scripts', 'test'];
+const code = ['src', 'scripts', 'test'];
+const documents = ['docs', 'deploy', 'README.md', 'CONTRIBUTING.md', '.github/SECURITY.md'];
 const rules: readonly Rule[] = [
   {
     name: 'servers, files and requests are not people, and "anew" is "again"',
@@ -20,30 +22,36 @@ const rules: readonly Rule[] = [
   {
     name: 'limits are min and max, not least and most',
     pattern: /\b(?:most|least|fewest)[A-Z]\w*/,
+    isOfCode: true,
   },
   {
     name: 'a comment begins with its subject',
     pattern: /^\s*(?:\/\/|\/\*\*|\*|#) (?:Of|Where|What|Who|Whom|Whose) /,
+    isOfCode: true,
   },
   {
     name: 'the linter says what a file must not know',
     pattern: /^\s*(?:\/\/|\*|#|--) Must not \w+/,
+    isOfCode: true,
   },
 ];
 
 /** The account `nobody` of the system, and this file. */
 const allowed = /`nobody`|'mysql', 'nobody'/;
 const own = 'test/unit/scripts/plain-english.test.ts';
-const binary = /\.(?:png|wasm|gz|json)$/;
+const binary = /\.(?:png|wasm|gz|json|svg)$/;
 
+/** The files below a folder, or the file itself. */
 function listFiles(folder: string): readonly string[] {
+  if (statSync(folder).isFile()) return [folder];
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && !binary.test(entry.name))
     .map(({ parentPath, name }) => join(parentPath, name))
     .filter((path) => path !== own);
 }
 
-for (const { name, pattern } of rules) {
+for (const { name, pattern, isOfCode = false } of rules) {
+  const folders = isOfCode ? code : [...code, ...documents];
   test(`${folders.join(', ')}: ${name}`, () => {
     const files = folders.flatMap(listFiles);
     assert.ok(files.length > 100, `${files.length} files`);
