@@ -3,20 +3,29 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, beforeEach, test } from 'node:test';
+import { after, beforeEach, type TestContext, test } from 'node:test';
+import { workerSocketPath } from '../../../src/shared/process/socket-paths.ts';
 import type { Reply } from '../../support/ask.ts';
 import { createAsk } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { beginHeld, type HeldByClient, holdBy, summarise } from '../../support/held.ts';
-import { openRaw } from '../../support/http.ts';
-import { type ServerSocket, serverSockets } from '../../support/kernel-sockets.ts';
+import {
+  beginHeld,
+  type HeldByClient,
+  holdBy,
+  type Reported,
+  summarise,
+} from '../../support/held.ts';
+import { openRaw, type RawReply } from '../../support/http.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
 import { signal } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
+import { beginAt, formatRequest, openAtEach } from '../../support/worker-connections.ts';
+import { fillBacklog, hasPlace } from './support/full-backlog.ts';
+import { longInsert, sendBehind } from './support/overtaking.ts';
 
 const over = '409 TRANSACTION_ENDED not_executed';
 const unknown = '502 CONNECTION_LOST unknown';
@@ -81,6 +90,11 @@ async function whileItRuns<Found>(
   } finally {
     await gate.open();
   }
+}
+
+function summariseRaw({ status, body }: RawReply): string {
+  const { code, outcome } = JSON.parse(body.toString()) as Reported;
+  return `${status} ${code} ${outcome}`;
 }
 
 /** The process that holds it, from the list of running requests. */
@@ -297,30 +311,50 @@ test('a commit or a rollback that is requested while a COMMIT runs, and given up
   assert.deepEqual(await written(), [1]);
 });
 
-test('a commit that is requested while its worker takes nothing is unknown if a COMMIT runs there', async () => {
-  const held = await beginHeld(gateway);
+/** A transaction, its worker's process, and a connection to the other worker. */
+async function beginBeside(t: TestContext) {
+  await eventually('both workers serve', async () => {
+    const { workers } = (await gateway.get('/v1/stats')).json<{ workers: { state: string }[] }>();
+    return workers.filter(({ state }) => state === 'serving').length === 2;
+  });
+  const [one, other] = await openAtEach(gateway.port, 2);
+  assert.ok(one && other);
+  t.after(() => {
+    for (const { socket } of [one, other]) socket.destroy();
+  });
+  const held = holdBy(gateway, await beginAt(one));
+  return { held, owner: await ownerOf(held), other };
+}
+
+/** Stops a worker, so that the others cannot reach it, while `act` runs. They can again when this resolves. */
+async function whileOutOfReach(worker: number, act: () => Promise<void>): Promise<void> {
+  const path = workerSocketPath(gateway.pidfile, worker);
+  signal(worker, 'SIGSTOP');
+  try {
+    const leave = await fillBacklog(path);
+    await act().finally(leave);
+  } finally {
+    signal(worker, 'SIGCONT');
+  }
+  await eventually('it can be reached', () => hasPlace(path));
+}
+
+test('a commit that is requested while its worker takes nothing is unknown if a COMMIT runs there', async (t) => {
+  const { held, owner, other } = await beginBeside(t);
   await held.query('insert into notes (who) values (1)');
-  const owner = await ownerOf(held);
   const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const first = held.commit();
   await eventually('COMMIT is on its way', () => stalled.hits() === 1);
-  signal(owner, 'SIGSTOP');
-  const reported = new Set<string>();
-  try {
-    const asked = { transaction: held.token, timeout_ms: 60_000 };
-    const all = Array.from({ length: 700 }, async () => {
-      const reply = await gateway.post('/v1/transaction/commit', asked);
-      reported.add(reply.status === 200 ? 'committed' : summarise(reply));
-    });
-    await eventually('its backlog is full', () => reported.size > 0);
-    signal(owner, 'SIGCONT');
-    proxy.release();
-    await Promise.all(all);
-  } finally {
-    signal(owner, 'SIGCONT');
+  await whileOutOfReach(owner, async () => {
+    other.send(formatRequest('POST', '/v1/transaction/commit', { transaction: held.token }));
+    assert.equal(summariseRaw(await other.reply()), '502 COMMIT_RUNNING unknown');
+  });
+  const again = held.commit();
+  proxy.release();
+  for (const reply of [await first, await again]) {
+    assert.deepEqual(reply.json(), { committed: true });
   }
-  assert.deepEqual([...reported].sort(), ['502 COMMIT_RUNNING unknown', 'committed']);
-  assert.deepEqual((await first).json(), { committed: true });
+  assert.deepEqual(await written(), [1]);
 });
 
 test('a request that waits behind a lost COMMIT learns that it is unknown', async () => {
@@ -351,26 +385,22 @@ test('committed work remains committed when its worker is gone', async () => {
   }
 });
 
-test('a worker that cannot be reached for now does not count as gone', async () => {
-  const held = await beginHeld(gateway);
-  const owner = await ownerOf(held);
-  const early: string[] = [];
-  signal(owner, 'SIGSTOP');
-  const all = Array.from({ length: 700 }, async () => {
-    const reply = await held.query('insert into notes (who) values (1)');
-    const reported = reply.status === 200 ? 'done' : summarise(reply);
-    early.push(reported);
-    return reported;
+test('a worker that cannot be reached for now does not count as gone', async (t) => {
+  const { held, owner, other } = await beginBeside(t);
+  const write = { sql: 'insert into notes (who) values (1)', transaction: held.token };
+  const ends = ['commit', 'rollback'].map((verb) => [`/v1/transaction/${verb}`] as const);
+  await whileOutOfReach(owner, async () => {
+    for (const [path, body = { transaction: held.token }] of [
+      ['/v1/query', write],
+      ...ends,
+    ] as const) {
+      other.send(formatRequest('POST', path, body));
+      assert.equal(summariseRaw(await other.reply()), '503 QUEUE_FULL not_executed', path);
+    }
   });
-  try {
-    await eventually('its backlog is full', () => early.length > 0);
-  } finally {
-    signal(owner, 'SIGCONT');
-  }
-  const reported = await Promise.all(all);
-  assert.deepEqual([...new Set(reported)].sort(), ['503 QUEUE_FULL not_executed', 'done']);
+  assert.equal((await held.query(write.sql)).status, 200);
   assert.deepEqual((await held.commit()).json(), { committed: true });
-  assert.equal((await written()).length, reported.filter((one) => one === 'done').length);
+  assert.deepEqual(await written(), [1]);
 });
 
 test('a deadline that passes before COMMIT is sent undoes all, and reports it', async () => {
@@ -452,27 +482,14 @@ test('requests of one transaction run in the order of their arrival', async () =
 
 test('a short request does not overtake a long one of its transaction', async () => {
   const { port } = small;
-  const bytesOf = (path: string, body: object) => {
-    const text = JSON.stringify(body);
-    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json`;
-    return `${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-  };
   const { token: transaction } = await beginHeld(small);
-  const ones = '1,'.repeat(200_000);
-  const sql = `insert into notes (who) select 1 from dual where 1 in (${ones}1)`;
-  const long = bytesOf('/v1/query', { sql, transaction });
-  const [first, second, third] = [await openRaw(port), await openRaw(port), await openRaw(port)];
-  first.send(long.slice(0, -1));
-  await eventually('all but its last byte is read', () => {
-    const ofFirst = ({ clientPort }: ServerSocket) => clientPort === first.socket.localPort;
-    const unread = serverSockets(port).find(ofFirst)?.unreadBytes ?? 1;
-    return first.socket.writableLength === 0 && unread === 0;
-  });
-  first.send(long.slice(-1));
-  second.send(bytesOf('/v1/query', { sql: 'insert into notes (who) values (2)', transaction }));
-  third.send(bytesOf('/v1/transaction/commit', { transaction }));
-  const replies = await Promise.all([first.reply(), second.reply(), third.reply()]);
-  for (const one of [first, second, third]) one.close();
+  const connections = [await openRaw(port), await openRaw(port), await openRaw(port)];
+  const replies = await sendBehind(port, connections, [
+    formatRequest('POST', '/v1/query', { sql: longInsert, transaction }),
+    formatRequest('POST', '/v1/query', { sql: 'insert into notes (who) values (2)', transaction }),
+    formatRequest('POST', '/v1/transaction/commit', { transaction }),
+  ]);
+  for (const connection of connections) connection.close();
   assert.deepEqual(
     replies.map(({ status, body }) => (status === 200 ? '' : body.toString())),
     ['', '', ''],

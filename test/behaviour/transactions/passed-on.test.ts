@@ -12,8 +12,10 @@ import {
   beginAt,
   formatRequest,
   openAtEach,
+  openBeside,
   type WorkerConnection,
 } from '../../support/worker-connections.ts';
+import { longInsert, sendBehind } from './support/overtaking.ts';
 
 const maxRequestBytes = 2 * 1024 ** 2;
 
@@ -87,6 +89,40 @@ test('a body in chunks, with trailers, or one that is waited for, comes whole to
   const waited = await answered;
   assert.equal(waited.interim, 1);
   assert.equal(firstCell(waited), '7');
+});
+
+test('a short request does not overtake a long one on its way to the other worker', async (t) => {
+  const [here, there] = connections;
+  const [, transaction] = transactions;
+  await database.query(
+    'create table notes (id int auto_increment primary key, who int) engine = innodb',
+  );
+  const more = [
+    await openBeside(gateway.port, [there.worker]),
+    await openBeside(gateway.port, [there.worker]),
+  ];
+  t.after(() => {
+    for (const { socket } of more) socket.destroy();
+  });
+  const replies = await sendBehind(
+    gateway.port,
+    [here, ...more],
+    [
+      // More than the kernel keeps for a socket between two workers.
+      query(transaction, `${longInsert} /* ${'x'.repeat(1_500_000)} */`),
+      query(transaction, 'insert into notes (who) values (2)'),
+      formatRequest('POST', '/v1/transaction/commit', { transaction }),
+    ],
+  );
+  assert.deepEqual(
+    replies.map(({ status, body }) => (status === 200 ? '' : body.toString())),
+    ['', '', ''],
+  );
+  const rows = await database.query('select who from notes order by id');
+  assert.deepEqual(
+    rows.map(({ who }) => who),
+    [1, 2],
+  );
 });
 
 test('a request of the largest body and headers is passed on, and no larger one', async () => {
