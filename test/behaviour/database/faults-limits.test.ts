@@ -87,7 +87,7 @@ test('a server without a free connection still gets the KILL', options, async ()
   });
   const processlist = await openProcesslist(database);
   await whileFull(async () => {
-    const asked = gateway.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 400 });
+    const asked = gateway.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 1000 });
     assert.equal(outcomeOf(await asked), '504 DEADLINE_RUNNING failed');
     await processlist.ended('sleep(1000)');
     assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);

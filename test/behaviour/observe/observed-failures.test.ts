@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { failureCodes, outcomes } from '../../../src/shared/failure-codes.ts';
 import { fillPool, holdAnswer, occupy, waiting } from '../../support/busy-pool.ts';
-import { outcomeOf } from '../../support/db-results.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
+import { cellOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { parseExposition, sumOf } from '../../support/exposition.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
@@ -21,7 +21,7 @@ import {
 } from '../../support/worker-connections.ts';
 
 const settings = { workers: 1, pool: 2, queue: 2, access_log: 'json' };
-const { gateway, proxy } = useProxiedGateway(
+const { gateway, database, proxy } = useProxiedGateway(
   { ...settings, max_result_bytes: 200_000, slow_query: '200ms' },
   {
     prepare: async (prepared) => {
@@ -210,9 +210,12 @@ test('a reply that max_result_bytes cuts after its first byte has a line and is 
   assert.equal((await accessLine('long')).code, 'RESULT_TOO_LARGE');
 });
 
-test('a statement that never reached MySQL is not reported as slow, however long its connection took', async () => {
-  // The gateway pings a session that was idle for a second before it uses it. No setting changes that second.
-  await pause(1_100);
+test('a statement that never reached MySQL is not reported as slow, however long its connection took', async (t) => {
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
+  // The session that was used last has been idle for the shortest time.
+  const id = cellOf(await gateway.dbPost({ SQL: 'select connection_id()' }));
+  await processlist.rested(Number(id));
   proxy.partition();
   const reply = await gateway.dbPost({ SQL: 'select 2', TIMEOUT: 600 }, named('never'));
   assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');

@@ -1,10 +1,12 @@
 // The promise to clients whose transaction is over: the reply gives the one reason, and says what remains of the transaction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TransactionEnd } from '../../../src/worker/execution/transaction-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld, type HeldByClient } from '../../support/held.ts';
 import { signal } from '../../support/processes.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database } = useGateway(
@@ -31,6 +33,13 @@ async function messageOf(held: HeldByClient): Promise<string> {
   const { code, outcome, detail } = reply.json<Problem>();
   assert.deepEqual([code, outcome], ['TRANSACTION_ENDED', 'not_executed']);
   return detail;
+}
+
+/** Resolves when a transaction has ended in this way. */
+async function hasEnded(own: Gateway, end: TransactionEnd): Promise<void> {
+  await eventually(`a transaction is over: ${end}`, async () => {
+    return (await readMetric(own, 'dbhttpd_transactions_ended_total', { end })) === 1;
+  });
 }
 
 async function withGateway(
@@ -63,10 +72,7 @@ test('its client has ended it', async () => {
 test('it was idle for too long, or open for too long', async () => {
   await withGateway({ workers: 1, transaction_idle_timeout: '200ms' }, async (own) => {
     const held = await beginHeld(own);
-    await eventually('it is over', async () => {
-      const ends = (await own.get('/metrics')).text;
-      return /transactions_ended_total\{[^}]*end="idle"[^}]*\} 1/.test(ends);
-    });
+    await hasEnded(own, 'idle');
     assert.equal(
       await messageOf(held),
       `The transaction is over: it was idle for longer than transaction_idle_timeout (200 ms). ${undone}`,
@@ -113,7 +119,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
   await Promise.all([byError.rollback(), other.rollback()]);
 
   const atDeadline = await beginHeld(gateway);
-  await atDeadline.query('select sleep(20)', { timeout_ms: 300 });
+  await atDeadline.query('select sleep(20)', { timeout_ms: 1000 });
   assert.match(
     await messageOf(atDeadline),
     /one of its statements ran to its deadline and was killed\. /,
@@ -139,6 +145,7 @@ test('the server closed its connection, or its worker is gone', async () => {
   const reply = await killed.query('select connection_id()');
   const [[id]] = reply.json<{ rows: [[string]] }>().rows;
   await database.query(`kill ${id}`);
+  await hasEnded(gateway, 'lost');
   assert.equal(
     await messageOf(killed),
     `The transaction is over: the database server closed its connection. ${undone}`,

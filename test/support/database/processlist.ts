@@ -4,7 +4,12 @@ import { eventually } from '../eventually.ts';
 import type { Database } from './mariadb.ts';
 
 /** One thread of the server that belongs to the database of a test. */
-export type Thread = { readonly id: number; readonly sql: string | null };
+export type Thread = {
+  readonly id: number;
+  readonly sql: string | null;
+  /** How long its connection has been idle, in whole seconds; MySQL may count one too many. 0: a statement runs. */
+  readonly idleSeconds: number;
+};
 
 /** A view of the process list; the caller must close it. */
 export type Processlist = {
@@ -12,6 +17,8 @@ export type Processlist = {
   readonly running: (text: string) => Promise<Thread[]>;
   /** All connections to this database but this one. */
   readonly connections: () => Promise<Thread[]>;
+  /** Resolves when the connection has been idle for longer than a second, so that the gateway asks it before it sends a statement. */
+  readonly rested: (id: number) => Promise<void>;
   /** Resolves when such a statement runs. */
   readonly started: (text: string, count?: number) => Promise<void>;
   /** Resolves to the ms that passed until no such statement ran any more. */
@@ -25,14 +32,24 @@ export async function openProcesslist(database: Database): Promise<Processlist> 
   connection.on('error', () => undefined);
   const list = async (): Promise<Thread[]> => {
     const [rows] = await connection.query<RowDataPacket[]>(
-      'select id, info as running from information_schema.processlist where db = database() and id <> connection_id()',
+      `select id, info as running, if(command = 'Sleep', time, 0) as idle
+        from information_schema.processlist where db = database() and id <> connection_id()`,
     );
-    return rows.map((row) => ({ id: Number(row.id), sql: row.running as string | null }));
+    return rows.map((row) => ({
+      id: Number(row.id),
+      sql: row.running as string | null,
+      idleSeconds: Number(row.idle),
+    }));
   };
   const running = async (text: string) => (await list()).filter(({ sql }) => sql?.includes(text));
   return {
     running,
     connections: list,
+    rested: async (id) => {
+      await eventually(`connection ${id} has been idle for longer than a second`, async () =>
+        (await list()).some((thread) => thread.id === id && thread.idleSeconds >= 2),
+      );
+    },
     started: async (text, count = 1) => {
       await eventually(
         `${count} × ${text} is running`,
