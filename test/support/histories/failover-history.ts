@@ -161,6 +161,9 @@ async function direct(
   return { ...run, writes: await askAgain(gateway, writing.writes, run.failover.struckMs) };
 }
 
+/** Three probes in succession that a busy machine does not delay by a second each. */
+const seenWithin = { timeoutMs: 90_000 };
+
 /** The gateway has seen that the former primary may be written to, and leaves it alone. */
 async function waitUntilSeen(
   set: ReplicatedSet,
@@ -168,9 +171,9 @@ async function waitUntilSeen(
   former: ReplicationServer,
 ): Promise<void> {
   const at = set.servers.indexOf(former);
-  await eventually('the gateway knows the former primary', async () =>
-    /writable beside the primary/.test((await reasonsOf(gateway))[at] ?? ''),
-  );
+  const isSeen = async () =>
+    /writable beside the primary/.test((await reasonsOf(gateway))[at] ?? '');
+  await eventually('the gateway knows the former primary', isSeen, seenWithin);
 }
 
 /** Writes go on, and no replica hears of them. */
