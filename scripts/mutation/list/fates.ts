@@ -82,4 +82,64 @@ export const fateMutations: readonly Mutation[] = [
     after: "if (this.#killing !== null && this.isLost) return { kind: 'answered', error: null };",
     tests: ['test/unit/worker/execution/session-lease.test.ts'],
   },
+  {
+    name: 'stopped-behind-an-error-succeeded',
+    promise:
+      'a failed statement that is stopped while its warnings are requested has not succeeded',
+    file: 'src/worker/execution/session-run.ts',
+    before: 'this.#answer?.error === null && !this.#isAsking',
+    after: 'this.#answer !== null && !this.#isAsking',
+    tests: ['test/unit/worker/execution/session-run.test.ts'],
+  },
+  {
+    name: 'stopped-before-its-position-succeeded',
+    promise:
+      'a write that is stopped before its position is known is not reported without its token',
+    file: 'src/worker/execution/session-run.ts',
+    before: 'this.#answer?.error === null && !this.#isAsking &&',
+    after: 'this.#answer?.error === null &&',
+    tests: ['test/unit/worker/execution/session-run.test.ts'],
+  },
+  {
+    name: 'loss-behind-the-warnings-hidden',
+    promise:
+      'a transaction whose connection is lost while warnings are requested is reported as over',
+    file: 'src/worker/execution/transactions/jobs.ts',
+    before: "return listed.kind === 'lost' ? listed : answered;",
+    after: 'return answered;',
+    tests: ['test/unit/worker/execution/transactions/jobs-statement.test.ts'],
+  },
+  {
+    name: 'rows-taken-for-a-commit',
+    promise: 'a COMMIT that is answered by rows is not reported as done',
+    file: 'src/worker/execution/session-lease.ts',
+    before: '  columns: refuseRows,',
+    after: '  columns: () => {},',
+    tests: ['test/unit/worker/execution/session-lease.test.ts'],
+  },
+  {
+    name: 'any-packet-taken-for-success',
+    promise: 'a reset that is answered by anything but OK has not succeeded',
+    file: 'src/shared/mysql/commands.ts',
+    before: 'if (payload[0] !== packetMarkers.ok) {',
+    after: 'if (payload[0] === packetMarkers.eof) {',
+    tests: ['test/unit/shared/mysql/commands.test.ts'],
+  },
+  {
+    name: 'database-away-is-overload',
+    promise:
+      'a request that waits while the database cannot be reached is not rejected as overload',
+    file: 'src/worker/servers/pool/pool.ts',
+    before: 'failure !== null && this.open === 0 ? failure.kind',
+    after: 'failure !== null && this.open < 0 ? failure.kind',
+    tests: ['test/unit/worker/servers/pool/pool-wait.test.ts'],
+  },
+  {
+    name: 'stalled-reply-completed',
+    promise: 'a reply that its client does not read is cut, although its statement has succeeded',
+    file: 'src/worker/execution/session-run.ts',
+    before: " && reason !== 'stalled';",
+    after: ';',
+    tests: ['test/unit/worker/execution/session-run.test.ts'],
+  },
 ];

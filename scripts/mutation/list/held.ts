@@ -83,4 +83,20 @@ export const heldMutations: readonly Mutation[] = [
     after: 'return earlier.filter(({ named }) => named.has(token) && named.size > 1);',
     tests: ['test/behaviour/transactions/held-lost.test.ts'],
   },
+  {
+    name: 'commit-overtakes-on-its-way',
+    promise: 'requests that another worker gets keep the order of their arrival',
+    file: 'src/worker/app.ts',
+    before: 'if (!response.destroyed) await this.#carryOut(decision, call);',
+    after: 'if (!response.destroyed) void this.#carryOut(decision, call);',
+    tests: ['test/behaviour/transactions/passed-on.test.ts'],
+  },
+  {
+    name: 'arrival-never-leaves',
+    promise: 'a long request holds up later ones of its transaction only until it is carried out',
+    file: 'src/worker/app.ts',
+    before: '      arrival.leave();\n',
+    after: '',
+    tests: ['test/behaviour/transactions/held-lost.test.ts'],
+  },
 ];

@@ -58,4 +58,20 @@ export const httpMutations: readonly Mutation[] = [
     after: 'return checks.has(key)',
     tests: ['test/unit/worker/endpoints/db/request.test.ts'],
   },
+  {
+    name: 'answered-twice',
+    promise: 'a request that the server rejects while its answer is awaited gets one answer',
+    file: 'src/worker/endpoints/watching.ts',
+    before: 'if (!response.headersSent) reply(answer);',
+    after: 'reply(answer);',
+    tests: ['test/behaviour/http/request-faults.test.ts'],
+  },
+  {
+    name: 'renewed-certificate-offers-cbc',
+    promise: 'a certificate that replaces another one keeps the suites of TLS',
+    file: 'src/worker/http/tls.ts',
+    before: 'server.setSecureContext(secureOptions(pair));',
+    after: 'server.setSecureContext(pair);',
+    tests: ['test/behaviour/http/tls.test.ts'],
+  },
 ];

@@ -50,4 +50,29 @@ export const repeatMutations: readonly Mutation[] = [
     after: "if (broken.kind !== 'refused' ||",
     tests: ['test/behaviour/v1/batch-faults.test.ts'],
   },
+  {
+    name: 'moved-read-reported-not-executed',
+    promise:
+      'a read that was sent to a lost server is not reported as not executed by the next one',
+    file: 'src/worker/execution/routed-run.ts',
+    before: 'const wasSentBefore = this.isReadOnly && this.#wasSent;',
+    after: 'const wasSentBefore = this.isReadOnly && this.#run?.isSent === true;',
+    tests: ['test/unit/worker/execution/routed-run.test.ts'],
+  },
+  {
+    name: 'faulted-after-a-loss-not-executed',
+    promise: 'after a loss, an exception does not make a write with a key one that was never sent',
+    file: 'src/worker/execution/keyed-run.ts',
+    before: 'isSent: end.isSent || this.#hasLost',
+    after: 'isSent: end.isSent',
+    tests: ['test/unit/worker/execution/keyed-run.test.ts'],
+  },
+  {
+    name: 'faulted-second-run-not-executed',
+    promise: 'a read that the pipeline wrote is not reported as not executed after an exception',
+    file: 'src/worker/execution/run.ts',
+    before: 'isSent: end.isSent || this.#wasWritten',
+    after: 'isSent: end.isSent',
+    tests: ['test/unit/worker/execution/run.test.ts'],
+  },
 ];

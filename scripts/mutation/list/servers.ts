@@ -67,4 +67,21 @@ export const serverMutations: readonly Mutation[] = [
     after: 'const own = isWriteAlone ? answer.ownWrite : null;',
     tests: ['test/unit/worker/servers/consistency/consistency.test.ts'],
   },
+  {
+    name: 'older-view-takes-writes',
+    promise:
+      'while two primaries contest each other, neither takes writes because its view is older',
+    file: 'src/shared/servers/choice.ts',
+    before: 'return isInUse && view.identity.name',
+    after: 'return view.identity.name',
+    tests: ['test/unit/shared/servers/judge.test.ts'],
+  },
+  {
+    name: 'renewal-takes-all-the-time',
+    promise: 'a server whose name DNS does not resolve is probed on the open connection',
+    file: 'src/worker/servers/prober.ts',
+    before: 'const renewMs = 500;',
+    after: 'const renewMs = 5_000;',
+    tests: ['test/behaviour/servers/probe-names.test.ts'],
+  },
 ];

@@ -50,4 +50,28 @@ export const sessionMutations: readonly Mutation[] = [
     after: 'return results.length > 0;',
     tests: ['test/behaviour/v1/warnings.test.ts'],
   },
+  {
+    name: 'faulted-session-lent',
+    promise: 'a session that was granted to a request with an exception is not lent again',
+    file: 'src/worker/execution/session-acquisition.ts',
+    before: "    } finally {\n      this.#pool.release(session, 'broken');",
+    after: "    } finally {\n      this.#pool.release(session, 'clean');",
+    tests: ['test/unit/worker/execution/session-acquisition.test.ts'],
+  },
+  {
+    name: 'stopped-request-goes-on-asking',
+    promise: 'a request that stops while its session is pinged sends nothing more on it',
+    file: 'src/worker/execution/session-acquisition.ts',
+    before: 'if (this.#isPreparing && this.#mustWait)',
+    after: 'if (this.#mustWait)',
+    tests: ['test/unit/worker/execution/session-acquisition.test.ts'],
+  },
+  {
+    name: 'faulted-begin-keeps-its-place',
+    promise: 'a BEGIN that ends in an exception gives back its place',
+    file: 'src/worker/execution/transactions/begin-run.ts',
+    before: "'broken');\n      this.#context.reserved.release();",
+    after: "'broken');",
+    tests: ['test/unit/worker/execution/transactions/begin-run.test.ts'],
+  },
 ];

@@ -82,4 +82,12 @@ export const textMutations: readonly Mutation[] = [
     after: "(literal.startsWith('--') && bindsTighterThanMinus",
     tests: ['test/unit/shared/sql/bind.test.ts'],
   },
+  {
+    name: 'function-in-a-setting',
+    promise: 'a function in the value of a SET may write',
+    file: 'src/shared/sql/session-statements.ts',
+    before: 'if (unknownCall || sequence) return null;',
+    after: 'if (sequence) return null;',
+    tests: ['test/unit/shared/sql/session-statements.test.ts'],
+  },
 ];

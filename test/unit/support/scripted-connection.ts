@@ -53,7 +53,13 @@ export function createScriptedConnection(
       return;
     }
     pending.splice(pending.indexOf(command), 1);
-    for (const payload of payloadsOf(said)) command.handlePacket(payload, 0, payload.length);
+    try {
+      for (const payload of payloadsOf(said)) command.handlePacket(payload, 0, payload.length);
+    } catch (error) {
+      // As on a real connection, an answer that a command does not accept ends both.
+      destroy(error as Error);
+      command.lost(error as Error);
+    }
   };
   const send = (command: Command) => {
     if (isLost) {

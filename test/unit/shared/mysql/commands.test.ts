@@ -23,7 +23,8 @@ test('OK is success, and an error is the reason', () => {
 });
 
 test('no other packet is success: not the header of a result, an end of rows, half an OK, nothing', () => {
-  for (const answer of [[1], [0xfe, 0, 0, 2, 0], [0, 0], []]) {
+  const behind = [0, 0, 2, 0, 0, 0];
+  for (const answer of [[1], [1, ...behind], [0xfb, ...behind], [0xfe, ...behind], [0, 0], []]) {
     assert.throws(() => answered(answer), Error, answer.join());
   }
 });

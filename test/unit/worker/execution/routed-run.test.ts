@@ -95,7 +95,8 @@ function beginnings(
   const create = (_server: Server, events: RunEvents) => {
     runs.push(events);
     const stop = (reason: StopReason) => stops.push(reason);
-    return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
+    const isSent = runs.length === 1;
+    return { start: () => {}, stop, isSent, isRevocable: true } as unknown as Execution;
   };
   const sink = { hasLeft, restart: () => !hasLeft } as unknown as RunSink;
   const runEnded = (reported: RunEnd) => ends.push(reported);

@@ -9,6 +9,7 @@ import {
   SessionAcquisition,
   type SessionUser,
 } from '../../../../src/worker/execution/session-acquisition.ts';
+import type { RequestConsistency } from '../../../../src/worker/servers/consistency/consistency.ts';
 import type { Pool } from '../../../../src/worker/servers/pool/pool.ts';
 import type { Waiter } from '../../../../src/worker/servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../../../../src/worker/servers/pool/session.ts';
@@ -71,6 +72,7 @@ function acquire(
   sessions: readonly Session[],
   check: SessionUser['check'] = null,
   differences: Partial<SessionUser> = {},
+  consistency: RequestConsistency | null = null,
 ) {
   const log: string[] = [];
   const left = [...sessions];
@@ -92,7 +94,7 @@ function acquire(
     denied: (end) => void log.push(`denied ${'reason' in end ? end.reason : end.kind}`),
     ...differences,
   };
-  const acquisition = new SessionAcquisition(source, null, user, new RunTimes());
+  const acquisition = new SessionAcquisition(source, consistency, user, new RunTimes());
   acquisition.start();
   return { acquisition, log };
 }
@@ -143,12 +145,17 @@ test('an exception while a session is granted ends that request alone, and the s
 
 test('a request that stops while its session is pinged sends nothing more on it', async () => {
   const session = createScriptedSession(createScriptedConnection(), { aliveAt: longAgo() });
-  let isAsked = false;
-  const { acquisition, log } = acquire([session], async () => {
-    isAsked = true;
+  const asked: string[] = [];
+  const check = async () => {
+    asked.push('check');
     return null;
-  });
+  };
+  const consistency = {
+    mustWait: () => true,
+    waitForPosition: async () => void asked.push('position'),
+  } as unknown as RequestConsistency;
+  const { acquisition, log } = acquire([session], check, {}, consistency);
   acquisition.stop();
   await turns();
-  assert.deepEqual([isAsked, log], [false, ['released clean']]);
+  assert.deepEqual([asked, log], [[], ['released clean']]);
 });

@@ -41,6 +41,12 @@ test('a ROLLBACK that has no answer, or is refused, proves nothing, and its conn
   assert.equal(connection.isLost, true);
 });
 
+test('a COMMIT that is answered by rows is not done, and its connection is not used again', async () => {
+  const { connection, lease } = leaseOn(() => ({ rows: [['1']] }));
+  assert.deepEqual(await lease.ask('COMMIT', ofTransaction), { kind: 'lost' });
+  assert.equal(connection.isLost, true);
+});
+
 test('only the ROLLBACK is sent on a session after an interruption', async () => {
   const { connection, lease } = leaseOn(() => 'ok');
   lease.interrupt();

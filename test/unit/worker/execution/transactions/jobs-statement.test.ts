@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../../src/shared/sql/analyse.ts';
 import type { RunEnd } from '../../../../../src/worker/execution/execution.ts';
-import type { SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
+import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
+import type { LeaseSink, SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
 import { noEffects } from '../../../../../src/worker/execution/statement-effects.ts';
 import type { JobTools } from '../../../../../src/worker/execution/transactions/jobs.ts';
 import { StatementJob } from '../../../../../src/worker/execution/transactions/jobs.ts';
 import type { Doubt } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
+import { showWarnings } from '../../../../../src/worker/execution/warnings.ts';
 import type { Statement } from '../../../../../src/worker/execution/work.ts';
 import {
   createScriptedConnection,
@@ -85,4 +87,30 @@ test('the calls of a statement are known from its analysis: its text is not read
     tools as unknown as JobTools,
   );
   assert.deepEqual(doubts, [{ writes: null, isCall: true }]);
+});
+
+test('a connection that is lost while the warnings are awaited ends the transaction', async () => {
+  const asked: string[] = [];
+  const lease = {
+    session: createScriptedSession(createScriptedConnection()),
+    isLost: true,
+    ask: async (sql: string, results: LeaseSink) => {
+      asked.push(sql);
+      if (sql === showWarnings) return { kind: 'lost' };
+      results.ok(
+        { affectedRows: 1, insertId: 0, status: inTransaction, warnings: 1, info: '' },
+        false,
+      );
+      return { kind: 'answered', error: null };
+    },
+  } as unknown as SessionLease;
+  const statement = { sql: 'update t set n = 1', effects: noEffects, showsWarnings: true };
+  const listed: unknown[] = [];
+  const sink = { ok: () => {}, listWarnings: (list: unknown) => listed.push(list) };
+  const tools = { lease, sink, times: new RunTimes(), stopReason: null, doubt: async () => {} };
+  const { ended } = await new StatementJob(statement as unknown as Statement, false).perform(
+    tools as unknown as JobTools,
+  );
+  assert.deepEqual([asked, listed], [['update t set n = 1', showWarnings], [[]]]);
+  assert.equal(ended, 'lost');
 });
