@@ -62,8 +62,8 @@ export const fateMutations: readonly Mutation[] = [
     name: 'rollback-warning-ignored',
     promise: 'a ROLLBACK that warns of tables without transactions is partial',
     file: 'src/worker/execution/session-lease.ts',
-    before: "if (sink.count > 0) return 'partial';",
-    after: "if (sink.count > 1) return 'partial';",
+    before: "if (warnings > 0) return 'partial';",
+    after: "if (warnings > 1) return 'partial';",
     tests: ['test/unit/worker/execution/session-lease.test.ts'],
   },
   {

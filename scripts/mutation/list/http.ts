@@ -54,8 +54,8 @@ export const httpMutations: readonly Mutation[] = [
     name: 'small-letters-ignored',
     promise: 'a key of /db in small letters is refused',
     file: 'src/worker/endpoints/db/request.ts',
-    before: 'return checks.has(capitals)',
-    after: 'return checks.has(key)',
+    before: '!checks.has(key) && checks.has(capitals)',
+    after: 'checks.has(key) && checks.has(capitals)',
     tests: ['test/unit/worker/endpoints/db/request.test.ts'],
   },
   {
