@@ -66,11 +66,26 @@ export const failures = {
     meaning: 'a browser asks for a page of another site (`allow_origins`), or prefetches',
     repeat: 'changed',
   },
-  UNAUTHORIZED: { status: 401, meaning: 'no valid bearer token', repeat: 'changed' },
+  UNAUTHORIZED: {
+    status: 401,
+    meaning: 'no valid credentials: a token that is unknown, malformed or expired, or none',
+    repeat: 'changed',
+  },
+  AUTH_BUSY: {
+    status: 503,
+    meaning: 'too many JSON Web Tokens that the worker has not seen before are being verified',
+    repeat: 'yes',
+  },
   NOT_FOUND: { status: 404, meaning: 'nothing is served at that path', repeat: 'changed' },
   METHOD_NOT_ALLOWED: {
     status: 405,
     meaning: 'the path does not take that method; `Allow` says which',
+    repeat: 'changed',
+  },
+  FORBIDDEN: {
+    status: 403,
+    meaning:
+      "the client's `allow` lacks a permission that the request needs, which `missing` names, or its `sections` lack the section",
     repeat: 'changed',
   },
   NOT_ACCEPTABLE: {

@@ -1,4 +1,5 @@
 // A failure: why a request got no result, with the status, code, outcome and sentence that its reply has.
+import type { Permission } from '../../shared/clients/client.ts';
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 
@@ -31,6 +32,8 @@ type Reported = {
   readonly retryAfterSeconds?: number;
   /** Whether the same request may be sent again without harm. Missing: its code and outcome decide. */
   readonly mayRepeat?: boolean;
+  /** The permission that the client lacks. */
+  readonly missing?: Permission;
   /** The methods that a 405 allows. */
   readonly allow?: string;
   /** The part of the request that failed, for formats which report it. */
@@ -66,6 +69,12 @@ export const appliedNothing: Readonly<Record<Outcome, boolean>> = {
 /** A request that was refused before any SQL. */
 export function refusal(code: FailureCode, message: string): Failure {
   return { status: failures[code].status, code, message, outcome: 'not_executed' };
+}
+
+/** The failure of a request that its client may not send. */
+export function forbidden(missing: Permission): Failure {
+  const message = `This client may not do that: it lacks the permission ${missing}.`;
+  return { ...refusal('FORBIDDEN', message), missing };
 }
 
 /** The result of a step that ends its request: there is nothing to run. */

@@ -1,4 +1,5 @@
 // Failures in the PlanetScale protocol: an object with a code, and a text that adapters parse.
+import type { Permission } from '../../../shared/clients/client.ts';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { AnyFailure, Outcome, RenderFailure } from '../../failure/failure.ts';
 import { jsonType } from '../head.ts';
@@ -7,12 +8,14 @@ import { jsonType } from '../head.ts';
 export type DriverError = {
   readonly code: string;
   readonly message: string;
+  /** The permission that the client lacks. */
+  readonly missing?: Permission;
   readonly outcome: Outcome;
 };
 
 /** A failure of MySQL's or of the gateway's own. */
 export function describeDriverError(failure: AnyFailure): DriverError {
-  const { code, message, outcome } = failure;
+  const { code, message, outcome, missing } = failure;
   if (code === null) {
     const { errno, sqlState } = failure.error;
     return { code: vitessCode(errno), message: withNumbers(message, errno, sqlState), outcome };
@@ -21,6 +24,7 @@ export function describeDriverError(failure: AnyFailure): DriverError {
   return {
     code,
     message: numbers === undefined ? message : withNumbers(message, ...numbers),
+    ...(missing !== undefined && { missing }),
     outcome,
   };
 }
@@ -39,6 +43,8 @@ function withNumbers(message: string, errno: number, sqlState: string): string {
 /** The numbers that MySQL, its C client or Vitess use in the same case. With them adapters treat a failure of the gateway as they treat MySQL's. */
 const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlState: string]>>> = {
   UNAUTHORIZED: [1045, '28000'],
+  FORBIDDEN: [1142, '42000'],
+  AUTH_BUSY: [1040, '08004'],
   TOO_MANY_CONNECTIONS: [1040, '08004'],
   QUEUE_FULL: [1040, '08004'],
   WAITED_TOO_LONG: [1040, '08004'],

@@ -14,9 +14,9 @@ import type { ReplyWriter } from '../writer.ts';
 const problemType = 'application/problem+json';
 
 /** The object of /db, and of every path without a format of its own. */
-export const renderPlainFailure: RenderFailure = ({ message, code, outcome }) => ({
+export const renderPlainFailure: RenderFailure = ({ message, code, outcome, missing }) => ({
   contentType: jsonType,
-  body: JSON.stringify({ ERROR: message, CODE: code, OUTCOME: outcome }),
+  body: JSON.stringify({ ERROR: message, CODE: code, MISSING: missing, OUTCOME: outcome }),
 });
 
 /** The object of /v1. */
@@ -53,6 +53,7 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
     detail: message,
     hint: failure.code === null ? failure.hint : undefined,
     code: failure.code ?? errorName(failure.error.errno),
+    missing: failure.missing,
     errno: error?.errno,
     sqlstate: error?.sqlState,
     retryable: failure.mayRepeat ?? mayRepeat(failure),
