@@ -1,16 +1,18 @@
-// The path of every request: receive -> admit -> find its endpoint -> read -> decide -> run or reply -> record.
+// The path of every request: receive -> admit -> identify -> find its endpoint -> read -> decide -> run or reply -> record.
 import { performance } from 'node:perf_hooks';
+import { isAllowed } from '../shared/clients/client.ts';
 import type { Config } from '../shared/config/config.ts';
 import { allAtOnce, longFrom } from '../shared/pieces.ts';
 import { jsonType } from './encode/head.ts';
-import type { Call, Decision, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import type { Call, Decision, Need, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
-import { type Failure, refusal } from './failure/failure.ts';
+import { type Failure, forbidden, refusal } from './failure/failure.ts';
 import { readOrigin } from './http/forward.ts';
 import { endWithFault, type OutgoingReply, sendFailure, sendText } from './http/reply.ts';
 import {
   announcesBody,
   createHeadReader,
+  hasSeveralCredentials,
   type IncomingRequest,
   type RequestHead,
   readBody,
@@ -23,7 +25,13 @@ import { endWithConnection, rulesOf } from './request/compat.ts';
 import { createCors } from './request/cors.ts';
 import { parseBasic } from './request/credentials.ts';
 import { startExchange } from './request/exchange.ts';
-import { createAdmission, type TokenGuard } from './request/guard.ts';
+import { challenges, createAdmission, schemes } from './request/guard.ts';
+import {
+  type Identified,
+  type Identify,
+  refuseCredentials,
+  type Scheme,
+} from './request/identify.ts';
 import type { LongWork } from './request/long-work.ts';
 import { createRouteFinder, failureFormatOf } from './routes.ts';
 
@@ -32,7 +40,7 @@ export type AppParts = {
   /** The instance's. */
   readonly config: Config;
   readonly routes: readonly Route[];
-  readonly tokens: Pick<TokenGuard, 'check' | 'checkBasic'>;
+  readonly identify: Identify;
   readonly observer: RequestObserver;
   readonly nextRequestId: () => string;
   readonly longWork: LongWork;
@@ -68,6 +76,8 @@ const noBody = Buffer.alloc(0);
 /** Answers requests. */
 export class App {
   readonly #parts: AppParts;
+  /** Whether several clients are configured. */
+  readonly #hasClients: boolean;
   readonly #readHead;
   readonly #routeOf;
   readonly #notFound;
@@ -76,12 +86,14 @@ export class App {
   readonly #order = new ArrivalOrder();
 
   constructor(parts: AppParts) {
-    const { config, routes, tokens } = parts;
+    const { config, routes } = parts;
     this.#parts = parts;
-    this.#readHead = createHeadReader(rulesOf[config.compat]);
+    this.#hasClients = config.clients !== null;
+    const checksCredentials = !this.#hasClients;
+    this.#readHead = createHeadReader({ ...rulesOf[config.compat], checksCredentials });
     this.#routeOf = createRouteFinder(routes);
     this.#notFound = createNotFound(routes);
-    this.#admit = createAdmission(config, tokens);
+    this.#admit = createAdmission(config);
     this.#cors = createCors(config.allowOrigins);
   }
 
@@ -126,22 +138,84 @@ export class App {
     return new RequestRecord(request, response, head, observer);
   }
 
-  /** Guards come first (421, 403, preflights, 401), then the path (404) and the method (405). */
+  /** Guards come first (421, 403, preflights), then the credentials (401). */
   #route(received: Received, route: Route | undefined, isBeyondLimit: boolean): void {
     const { request, response, record, head } = received;
-    const admission = this.#admit(head, request, route?.access ?? 'guarded');
-    if (admission.kind !== 'admitted') response.addHeaders(admission.headers);
+    const access = route?.access ?? 'guarded';
+    const admission = this.#admit(head, request, access);
+    if (admission.kind === 'refused') {
+      reject(request, response, record, admission.failure);
+      return;
+    }
     if (admission.kind === 'preflight') {
+      response.addHeaders(admission.headers);
       response.writeHead(204, ['X-Request-ID', record.requestId, 'Cache-Control', 'no-store']);
       response.end();
       return;
     }
+    const scheme = schemes[access];
+    if (scheme === null) {
+      this.#enter(received, route, isBeyondLimit);
+      return;
+    }
+    const identified = this.#identify(request, scheme);
+    if (identified instanceof Promise) {
+      void this.#admitLater(received, route, isBeyondLimit, scheme, identified);
+    } else {
+      this.#admitCaller(received, route, isBeyondLimit, scheme, identified);
+    }
+  }
+
+  #identify(request: IncomingRequest, scheme: Scheme): Identified | Promise<Identified> {
+    if (this.#hasClients && hasSeveralCredentials(request)) return refuseCredentials(scheme);
+    return this.#parts.identify(request.headers, scheme);
+  }
+
+  /** The same for a caller whose JSON Web Token is verified first. The body waits in the socket. */
+  async #admitLater(
+    received: Received,
+    route: Route | undefined,
+    isBeyondLimit: boolean,
+    scheme: Scheme,
+    identifying: Promise<Identified>,
+  ): Promise<void> {
+    const { response, record } = received;
+    try {
+      const identified = await identifying;
+      if (response.destroyed || response.headersSent) return;
+      this.#admitCaller(received, route, isBeyondLimit, scheme, identified);
+    } catch (cause) {
+      this.#endFaulted(response, record, cause);
+    }
+  }
+
+  #admitCaller(
+    received: Received,
+    route: Route | undefined,
+    isBeyondLimit: boolean,
+    scheme: Scheme,
+    identified: Identified,
+  ): void {
+    const { request, response, record, head } = received;
+    if (!identified.ok) {
+      const failure = this.#explainRefusal(identified.failure, head, route);
+      if (failure.code === 'UNAUTHORIZED') {
+        response.addHeaders(['WWW-Authenticate', challenges[scheme]]);
+      }
+      reject(request, response, record, failure);
+      return;
+    }
+    record.caller = identified.caller;
+    this.#enter(received, route, isBeyondLimit);
+  }
+
+  /** After the credentials come the path (404), the method (405) and the permission (403). */
+  #enter(received: Received, route: Route | undefined, isBeyondLimit: boolean): void {
+    const { request, response, record, head } = received;
     const failure =
-      admission.kind === 'refused'
-        ? this.#explainRefusal(admission.failure, head, route)
-        : isBeyondLimit && route?.isEssential !== true
-          ? tooManyConnections
-          : whyNotAnswered(request, response, route);
+      isBeyondLimit && route?.isEssential !== true
+        ? tooManyConnections
+        : whyNotAnswered(request, response, route, record);
     if (failure !== null || route === undefined) {
       reject(request, response, record, failure ?? this.#notFound.of(head.path));
       return;
@@ -264,13 +338,19 @@ function whyNotAnswered(
   { method = '' }: IncomingRequest,
   { expectation }: OutgoingReply,
   route: Route | undefined,
+  record: RequestRecord,
 ): Failure | null {
   if (route === undefined) return null;
   if (expectation === 'unknown') return unknownExpectation;
-  const { path, methods } = route;
-  if (methods.includes(method)) return null;
+  const { path, methods, needs } = route;
+  if (methods.includes(method)) return whyForbidden(needs, record);
   const failure = refusal('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(' and ')}.`);
   return { ...failure, allow: methods.join(', ') };
+}
+
+function whyForbidden(needs: Need, { caller }: RequestRecord): Failure | null {
+  const isOpen = needs === 'nothing' || needs === 'any client';
+  return isOpen || isAllowed(caller.client, needs) ? null : forbidden(needs);
 }
 
 /** Answers with a failure. A connection on which the rest of a request may come is not used again. */

@@ -13,6 +13,7 @@ import { listenOn } from '../shared/process/listening-socket.ts';
 import { type Log, type OwnedLog, openLog, whereThrown } from '../shared/process/log.ts';
 import {
   inheritedSocket,
+  type KilledRequests,
   type LogDestination,
   type SupervisorCalls,
   type ToSupervisor,
@@ -46,29 +47,21 @@ const answerers: Answerers<WorkerCalls> = {
     report();
     return true;
   },
-  requests: () => running?.service.live.list(performance.now()) ?? { requests: [], omitted: 0 },
-  kill: (id) => {
-    const killed = running?.service.live.kill(id) ?? null;
-    if (killed !== null) {
-      const { requestId, traceId } = killed;
-      running?.log.info('an operator ended a request', {
-        request: requestId,
-        ...traceField(traceId),
-      });
-    }
-    return { isFound: killed !== null };
-  },
-  killAll: (requestId) => {
-    const killed = running?.service.live.killAll(requestId) ?? [];
-    for (const { traceId } of killed) {
-      running?.log.info('a request was ended by its X-Request-ID', {
-        request: requestId,
-        ...traceField(traceId),
-      });
+  requests: (owner) =>
+    running?.service.live.list(performance.now(), owner) ?? { requests: [], omitted: 0 },
+  kill: (asked) => {
+    const killed = running?.service.live.kill(asked) ?? [];
+    for (const { requestId, traceId } of killed) {
+      running?.log.info(describeEnd(asked), { request: requestId, ...traceField(traceId) });
     }
     return { isFound: killed.length > 0 };
   },
 };
+function describeEnd({ by, owner }: KilledRequests): string {
+  if (by === 'request id') return 'a request was ended by its X-Request-ID';
+  return owner === null ? 'an operator ended a request' : 'a client ended its own request';
+}
+
 let running: Running | null = null;
 /** Read at once, because the parent is another process when the supervisor is gone. */
 const supervisorPid = process.ppid;

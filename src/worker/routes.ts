@@ -1,10 +1,10 @@
-// The table of routes: path, methods, access, endpoint.
+// The table of routes: path, methods, access, permission, endpoint.
 import type { Caller } from '../shared/process/calls.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { renderDriverFailure } from './encode/formats/driver-error.ts';
 import { renderPlainFailure, renderProblem } from './encode/formats/problem.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
-import type { Handler, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import type { Handler, Need, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { createOpenapi } from './endpoints/v1/openapi/document.ts';
 import {
@@ -13,6 +13,7 @@ import {
   createMetrics,
   createReadyz,
   createReport,
+  createRequestList,
   livez,
   type ReadyAnswer,
   type ReportName,
@@ -63,26 +64,28 @@ export function createRoutes(
   const sql = {
     methods: ['GET', 'POST'],
     access: 'guarded',
+    needs: 'sql',
     isEssential: false,
     endsConnection: rules.repliesEndConnection,
   } as const;
   const v1 = { ...sql, methods: ['POST'], endsConnection: false };
-  const watched = (name: Line['name'], access: Line['access']): Line => {
+  const held = { ...v1, needs: 'transaction' } as const;
+  const watched = (name: Line['name'], access: Line['access'], needs: Need): Line => {
     const methods = ['GET', 'HEAD'];
-    return { name, methods, access, isEssential: true, endsConnection: false };
+    return { name, methods, access, needs, isEssential: true, endsConnection: false };
   };
-  const report = (name: ReportName) => ({
-    ...watched(`v1_${name}`, 'guarded'),
+  const report = (name: ReportName, needs: Need) => ({
+    ...watched(`v1_${name}`, 'guarded', needs),
     path: `/v1/${name}`,
     endpoint: plain(createReport(supervisor, name)),
   });
   const readyz = {
-    ...watched('readyz', 'open'),
+    ...watched('readyz', 'open', 'nothing'),
     path: '/readyz',
     endpoint: plain(createReadyz(askReady)),
   };
   const health = {
-    ...watched('health', 'open'),
+    ...watched('health', 'open', 'nothing'),
     path: '/health',
     endpoint: plain(createHealth(askReady)),
   };
@@ -95,25 +98,32 @@ export function createRoutes(
       name: 'openapi',
       path: '/openapi.json',
       methods: ['GET', 'HEAD'],
+      needs: 'any client',
       endsConnection: false,
       endpoint: plain(createOpenapi()),
     },
-    { ...v1, name: 'v1_batch', path: '/v1/batch', endpoint: batch },
-    { ...v1, name: 'v1_transaction', path: transactionPath, endpoint: begin },
-    { ...v1, name: 'v1_transaction', path: `${transactionPath}/commit`, endpoint: commit },
-    { ...v1, name: 'v1_transaction', path: `${transactionPath}/rollback`, endpoint: rollback },
-    { ...watched('livez', 'open'), path: '/livez', endpoint: plain(livez) },
+    { ...v1, name: 'v1_batch', path: '/v1/batch', needs: 'batch', endpoint: batch },
+    { ...held, name: 'v1_transaction', path: transactionPath, endpoint: begin },
+    { ...held, name: 'v1_transaction', path: `${transactionPath}/commit`, endpoint: commit },
+    { ...held, name: 'v1_transaction', path: `${transactionPath}/rollback`, endpoint: rollback },
+    { ...watched('livez', 'open', 'nothing'), path: '/livez', endpoint: plain(livez) },
     readyz,
     {
-      ...watched('metrics', 'guarded'),
+      ...watched('metrics', 'guarded', 'metrics'),
       path: '/metrics',
       endpoint: plain(createMetrics(supervisor)),
     },
-    report('stats'),
-    report('requests'),
-    report('statements'),
+    report('stats', 'observe'),
+    // Without the permission `observe` a client sees only its own.
     {
-      ...watched('v1_requests', 'guarded'),
+      ...watched('v1_requests', 'guarded', 'any client'),
+      path: requestsPath,
+      endpoint: plain(createRequestList(supervisor)),
+    },
+    report('statements', 'observe'),
+    {
+      // Without the permission `kill` a client ends only its own.
+      ...watched('v1_requests', 'guarded', 'any client'),
       path: `${requestsPath}/*`,
       methods: ['DELETE'],
       endpoint: plain(createKill(supervisor)),
@@ -121,7 +131,11 @@ export function createRoutes(
     ...(rules.hasHealth ? [health] : []),
     ...(drivers === null ? [] : driverRoutes(v1, drivers)),
     ...consolePaths(consoleFiles).map(({ path, access, file }) => {
-      return { ...watched('console', access), path, endpoint: plain(createConsoleFile(file)) };
+      return {
+        ...watched('console', access, 'nothing'),
+        path,
+        endpoint: plain(createConsoleFile(file)),
+      };
     }),
   ];
 }
@@ -137,11 +151,20 @@ function driverRoutes(
   { execute, createSession }: DriverEndpoints,
 ): readonly Route[] {
   const access = 'driver';
+  const needs = 'drivers';
   return [
-    { ...line, access, name: 'driver_execute', path: `${driverPath}Execute`, endpoint: execute },
     {
       ...line,
       access,
+      needs,
+      name: 'driver_execute',
+      path: `${driverPath}Execute`,
+      endpoint: execute,
+    },
+    {
+      ...line,
+      access,
+      needs,
       name: 'driver_session',
       path: `${driverPath}CreateSession`,
       endpoint: createSession,

@@ -50,7 +50,7 @@ import { StatementTable } from './observe/statement-table.ts';
 import { rulesOf } from './request/compat.ts';
 import { varyHeaders } from './request/cors.ts';
 import type { Exchange } from './request/exchange.ts';
-import { createTokenGuard, type TokenGuard } from './request/guard.ts';
+import { Identifier } from './request/identify.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
 import { createRoutes } from './routes.ts';
@@ -101,7 +101,7 @@ export class Service {
   readonly #observers: Observers;
   readonly #sections: readonly [Section, ...Section[]];
   readonly #held: HeldRequests;
-  readonly #tokens: TokenGuard;
+  readonly #identifier: Identifier;
   /** Null: drivers are switched off. */
   readonly #driverSessions: DriverSessions | null;
   readonly #http: HttpServer;
@@ -123,14 +123,14 @@ export class Service {
     const transactions = new OpenTransactions(owner, keepCommits(supervisor));
     const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
     this.#held = { transactions, socketOf, peers };
-    this.#tokens = createTokenGuard(config.tokens);
-    const secret = driverSecret(config, config.tokens);
+    this.#identifier = createIdentifier(config, supervisor);
+    const secret = driverSecret(config, config);
     this.#driverSessions = config.drivers === 'off' ? null : new DriverSessions(secret);
     const nextRequestId = createRequestIds();
     const app = new App({
       config,
       routes: this.#createRoutes(),
-      tokens: this.#tokens,
+      identify: this.#identifier.identify,
       observer: { namesClients: accessLog !== null, observe },
       nextRequestId,
       longWork: new LongWork(),
@@ -182,8 +182,7 @@ export class Service {
       begin: createBegin(sections, transactions),
       commit: createEnd(sections, transactions, 'commit'),
       rollback: createEnd(sections, transactions, 'rollback'),
-      drivers:
-        sessions === null ? null : createDriverEndpoints(sections[0], sessions, transactions),
+      drivers: sessions === null ? null : createDriverEndpoints(sections, sessions, transactions),
       askReady: () => this.#askReady(),
       supervisor,
       consoleFiles: console ? loadConsoleFiles(log) : null,
@@ -281,9 +280,10 @@ export class Service {
       const own = credentials[at];
       if (own !== undefined) section.renew(own);
     }
-    const [{ tokens, httpsTexts }] = credentials;
-    this.#tokens.replace(tokens);
-    this.#driverSessions?.replaceSecret(driverSecret(this.#config, tokens));
+    const [first] = credentials;
+    const { httpsTexts } = first;
+    this.#identifier.replace(first);
+    this.#driverSessions?.replaceSecret(driverSecret(this.#config, first));
     if (httpsTexts !== null) replaceKeyPair(this.server, httpsTexts);
   }
 
@@ -402,8 +402,20 @@ function countConnections(sections: readonly Config[]): number {
 }
 
 /** Gateways that share no file have their tokens in common. */
-function driverSecret({ sessionKey }: Config, tokens: readonly string[]): string {
-  return sessionKey ?? tokens.join('\n');
+function driverSecret(
+  { sessionKey }: Config,
+  { tokens, access }: Pick<Credentials, 'tokens' | 'access'>,
+): string {
+  const digests = access?.clients.clients.flatMap(({ tokenDigests }) => tokenDigests) ?? [];
+  return sessionKey ?? [...tokens, ...digests].join('\n');
+}
+
+function createIdentifier(config: Config, supervisor: Caller<SupervisorCalls>): Identifier {
+  const { jwtIssuer: issuer, jwtAudience: audience } = config;
+  return new Identifier(config, {
+    names: issuer === null || audience === null ? null : { issuer, audience },
+    rereadKeys: () => supervisor.ask('rereadKeys', null),
+  });
 }
 
 /** Ready while any of the sections can be served: clients of the others learn it from their replies. */

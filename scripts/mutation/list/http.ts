@@ -14,7 +14,7 @@ export const httpMutations: readonly Mutation[] = [
     name: 'two-authorizations',
     promise: 'a request with two Authorization headers is refused',
     file: 'src/worker/http/request.ts',
-    before: "['host', 'authorization', 'content-type'].map",
+    before: "['host', authorization, 'content-type'].map",
     after: "['host', 'content-type'].map",
     tests: ['test/unit/worker/http/request-head.test.ts'],
   },

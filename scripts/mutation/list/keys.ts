@@ -30,8 +30,8 @@ export const keyMutations: readonly Mutation[] = [
     name: 'keys-shared-by-sections',
     promise: 'a key belongs to its section',
     file: 'src/worker/endpoints/v1/idempotency.ts',
-    before: 'id: hash([section, header]),',
-    after: 'id: hash([section.slice(0, 1), header]),',
+    before: 'id: hash([section, header, ...owned])',
+    after: 'id: hash([section.slice(0, 1), header, ...owned])',
     tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
   },
   {

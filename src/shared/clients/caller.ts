@@ -11,8 +11,10 @@ export type Caller = {
   readonly user: string | null;
   /** Empty: it has sent no JSON Web Token, and states none itself. */
   readonly claims: Claims;
-  /** Transactions, idempotency keys, shared reads and running requests belong to callers with an equal text. */
+  /** Idempotency keys, shared reads and running requests belong to callers with an equal text. */
   readonly owner: string;
+  /** The same for transactions: as `owner`, but where no clients are configured each token has its own. */
+  readonly transactionOwner: string;
 };
 
 const noClaims: Claims = Object.freeze({});
@@ -23,8 +25,15 @@ export function createCaller(
   user: string | null = null,
   claims: Claims = noClaims,
 ): Caller {
-  return Object.freeze({ client, user, claims, owner: JSON.stringify([client.name, user]) });
+  const owner = JSON.stringify([client.name, user]);
+  return Object.freeze({ client, user, claims, owner, transactionOwner: owner });
 }
 
-/** The caller of every request of an instance without clients. */
+/** Creates the caller of requests with one of several tokens, where no clients are configured. @param digest of the token */
+export function createTokenCaller(digest: string): Caller {
+  const { owner } = defaultCaller;
+  return Object.freeze({ ...defaultCaller, transactionOwner: JSON.stringify([owner, digest]) });
+}
+
+/** The caller of requests with a token of the section's, and of every request of an instance without clients and tokens. */
 export const defaultCaller: Caller = createCaller(defaultClient);

@@ -49,6 +49,9 @@ export type Client = {
   readonly expiresAt: number | null;
 };
 
+/** The name of the client of requests without any credentials. */
+export const anonymousName = 'anonymous';
+
 /** The contents of a clients file. */
 export type Clients = {
   /** In the order of the file, which decides to which client a JSON Web Token belongs. */
@@ -79,4 +82,9 @@ export const defaultClient: Client = Object.freeze({
 /** Whether a client may do that. */
 export function isAllowed({ allow }: Client, permission: Permission): boolean {
   return allow.includes(permission);
+}
+
+/** Whether a client is rejected because of its date. @param now in ms since 1970 */
+export function hasExpired({ expiresAt }: Client, now: number): boolean {
+  return expiresAt !== null && now >= expiresAt;
 }

@@ -74,7 +74,7 @@ function examineKey(key: unknown): readonly JwtKey[] | string {
   if (key.use === 'enc') return [];
   const { alg, kid, use, key_ops: operations } = key;
   if (alg === undefined) return 'does not state its `alg`';
-  if (typeof alg !== 'string' || !isAlgorithm(alg)) {
+  if (typeof alg !== 'string' || !isJwtAlgorithm(alg)) {
     return `has an \`alg\` that is none of ${Object.keys(algorithms).join(', ')}`;
   }
   if (use !== undefined && use !== 'sig') return 'has another `use` than `sig`';
@@ -123,7 +123,8 @@ function placeOf(key: unknown, index: number): string {
   return `key ${index + 1}${kid}`;
 }
 
-function isAlgorithm(alg: string): alg is JwtAlgorithm {
+/** Whether signatures of that algorithm are verified. */
+export function isJwtAlgorithm(alg: string): alg is JwtAlgorithm {
   return Object.hasOwn(algorithms, alg);
 }
 

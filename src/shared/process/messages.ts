@@ -21,16 +21,34 @@ export const inheritedSocket = 4;
 /** The section's log file, or stderr when the supervisor runs in the foreground. */
 export type LogDestination = 'file' | 'stderr';
 
+/** The requests that are to end. */
+export type KillWish = {
+  /** The number of a request in the instance, or the `X-Request-ID` of some. */
+  readonly id: string;
+  /** The owner of the requests with that `X-Request-ID`. */
+  readonly owner: string;
+  /** Whether the number may be that of another owner's request. */
+  readonly mayEndOthers: boolean;
+};
+
+/** The requests of one worker that are to end: one by its number in the worker, or some by their `X-Request-ID`. */
+export type KilledRequests =
+  | {
+      readonly by: 'number';
+      readonly number: number;
+      /** Null: it may be anyone's. */
+      readonly owner: string | null;
+    }
+  | { readonly by: 'request id'; readonly requestId: string; readonly owner: string };
+
 /** The requests of the supervisor to a worker. */
 export type WorkerCalls = {
   /** Sends a report at once, before the answer. */
   readonly report: { readonly asked: null; readonly answer: true };
-  /** The requests that it is answering now. */
-  readonly requests: { readonly asked: null; readonly answer: LiveRequests };
-  /** Ends one of its requests, by its number in the worker. */
-  readonly kill: { readonly asked: number; readonly answer: { readonly isFound: boolean } };
-  /** Ends those of its requests that have this X-Request-ID. */
-  readonly killAll: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
+  /** The requests that it is answering now: those of an owner; null: all. */
+  readonly requests: { readonly asked: string | null; readonly answer: LiveRequests };
+  /** Ends requests of its own. */
+  readonly kill: { readonly asked: KilledRequests; readonly answer: { readonly isFound: boolean } };
 };
 
 /** The requests of a worker to the supervisor. */
@@ -38,12 +56,12 @@ export type SupervisorCalls = {
   /** All workers' metrics as Prometheus text. */
   readonly metrics: { readonly asked: null; readonly answer: string };
   readonly stats: { readonly asked: null; readonly answer: Stats };
-  /** The requests that all workers are answering now. */
-  readonly requests: { readonly asked: null; readonly answer: RequestList };
+  /** The requests that all workers are answering now: those of an owner; null: all. */
+  readonly requests: { readonly asked: string | null; readonly answer: RequestList };
   /** The cost of the statements of all workers. */
   readonly statements: { readonly asked: null; readonly answer: StatementList };
-  /** Ends a request by its number in the instance, or all requests with an X-Request-ID. */
-  readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
+  /** Ends a request, by its number in the instance, or all of an owner with the same request id. */
+  readonly kill: { readonly asked: KillWish; readonly answer: { readonly isFound: boolean } };
   /** Remembers that COMMIT was sent for a transaction, and then how it ended, even if the worker dies. */
   readonly noteCommit: {
     readonly asked: { readonly name: EndedName; readonly ending: Ending };

@@ -4,7 +4,12 @@ import type { Sections } from '../../shared/config/config.ts';
 import type { StatementList } from '../../shared/observe/statement-sums.ts';
 import type { FileFault, RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
 import type { Answerers } from '../../shared/process/calls.ts';
-import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../../shared/process/messages.ts';
+import type {
+  KillWish,
+  SupervisorCalls,
+  WorkerCalls,
+  WorkerReport,
+} from '../../shared/process/messages.ts';
 import type { ExpiringClient } from '../observe/expiry-watch.ts';
 import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
 import { StatementTotals, statementIntervalMs } from '../observe/statement-totals.ts';
@@ -67,12 +72,13 @@ export class Monitor {
       setInterval(() => this.#statements.beginPoint(Date.now()), statementIntervalMs),
     ];
     for (const timer of this.#timers) timer.unref();
+    const listAll = sharing(() => this.#listRequests(null));
     this.answerers = {
       metrics: sharing(() => this.#renderMetrics()),
       stats: sharing(() => this.#describe()),
-      requests: sharing(() => this.#listRequests()),
+      requests: (owner) => (owner === null ? listAll() : this.#listRequests(owner)),
       statements: sharing(() => this.#listStatements()),
-      kill: (name) => this.#kill(name),
+      kill: (wish) => this.#kill(wish),
       noteCommit: ({ name, ending }) => {
         commits.note(name, ending);
         return true;
@@ -141,8 +147,8 @@ export class Monitor {
     });
   }
 
-  async #listRequests(): Promise<RequestList> {
-    const answers = await askAll(this.#slots(), 'requests', null);
+  async #listRequests(owner: string | null): Promise<RequestList> {
+    const answers = await askAll(this.#slots(), 'requests', owner);
     return joinRequests(
       answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, live: answer })),
     );
@@ -154,18 +160,19 @@ export class Monitor {
     return this.#statements.list();
   }
 
-  async #kill(text: string): Promise<{ readonly isFound: boolean }> {
-    const name = parseRequestName(text);
+  async #kill({ id, owner, mayEndOthers }: KillWish): Promise<{ readonly isFound: boolean }> {
+    const name = parseRequestName(id);
     const slot = this.#slots().find((one) => one.number === name?.slot && one.pid() === name.pid);
-    if (name === null || slot === undefined) return await this.#killAll(text);
-    const answer = await slot.ask('kill', name.id);
-    if (answer === null) throw silence();
-    return answer;
-  }
-
-  /** Several clients may have chosen the same id. */
-  async #killAll(requestId: string): Promise<{ readonly isFound: boolean }> {
-    const answers = await askAll(this.#slots(), 'killAll', requestId);
+    if (name !== null && slot !== undefined) {
+      const { id: number } = name;
+      const wish = { by: 'number', number, owner: mayEndOthers ? null : owner } as const;
+      const answer = await slot.ask('kill', wish);
+      if (answer === null) throw silence();
+      if (answer.isFound) return answer;
+    }
+    // Requests of one owner may have the same id.
+    const wish = { by: 'request id', requestId: id, owner } as const;
+    const answers = await askAll(this.#slots(), 'kill', wish);
     if (answers.some(({ answer }) => answer?.isFound === true)) return { isFound: true };
     // A worker that did not answer may have it.
     if (answers.some(({ answer }) => answer === null)) throw silence();

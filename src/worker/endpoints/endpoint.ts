@@ -1,4 +1,5 @@
 // Types of endpoints: a line of the table of routes, and the decisions on a request.
+import type { Permission } from '../../shared/clients/client.ts';
 import type { Pieces } from '../../shared/pieces.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { TransactionOver } from '../execution/transaction-end.ts';
@@ -10,6 +11,9 @@ import type { Endpoint as EndpointName, RequestRecord } from '../observe/observa
 import type { RunDecision } from '../request/exchange.ts';
 import type { Access } from '../request/guard.ts';
 
+/** The caller that a request to a path needs: a client with a permission, any client, or none. Endpoints check what depends on more. */
+export type Need = Permission | 'any client' | 'nothing';
+
 /** A line of the table of routes. */
 export type Route = {
   /** A `*` at its end matches any one segment. */
@@ -18,6 +22,7 @@ export type Route = {
   readonly name: Exclude<EndpointName, 'other'>;
   readonly methods: readonly string[];
   readonly access: Access;
+  readonly needs: Need;
   /** Whether it answers also if too many clients are connected. */
   readonly isEssential: boolean;
   /** Replies end with their connection: see `endWithConnection`. */

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../shared/failure-codes.ts';
 import { isWellFormed } from '../../shared/sql/literal.ts';
 import { type Refused, refuse } from '../failure/failure.ts';
 import type { ParsedObject } from './json-text.ts';
-import { describeUnknown } from './sections.ts';
+import { type SectionNames, whyNotSection } from './sections.ts';
 
 /** Why a field cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
@@ -35,16 +35,15 @@ export type DecodedFields =
  */
 export function decodeFields(
   parsed: ParsedObject,
-  sections: readonly string[],
+  sections: SectionNames,
   checks: ReadonlyMap<string, FieldCheck>,
 ): DecodedFields {
   if (!parsed.ok) return refuse(parsed.code, parsed.message);
   const fault = findFault(parsed.object, checks);
   if (fault !== null) return refuse(fault.code, fault.message);
   const fields = present(parsed.object);
-  if (fields.section !== undefined && !sections.includes(fields.section as string)) {
-    return refuse('WRONG_SERVER', describeUnknown('section', sections));
-  }
+  const failure = whyNotSection('section', fields.section, sections);
+  if (failure !== null) return { ok: false, failure };
   return { ok: true, fields, exact: parsed.exact };
 }
 

@@ -1,5 +1,6 @@
 // Requests that name a transaction: finds it, passes requests on to the worker that has it, and says what became of a lost one.
 
+import type { Caller } from '../../shared/clients/caller.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import {
   type Left,
@@ -11,8 +12,6 @@ import type { Found, OpenTransactions } from '../execution/transactions/open-tra
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
-import type { RequestHeaders } from '../http/request.ts';
-import { credentialOf } from '../request/credentials.ts';
 import {
   commitRunning,
   connectionLost,
@@ -39,7 +38,7 @@ export type HeldRequest = {
   readonly token: string;
   /** The sections that it may be of. */
   readonly sections: readonly string[];
-  readonly headers: RequestHeaders;
+  readonly caller: Caller;
   readonly timeoutMs: number;
   readonly asksForEnd: boolean;
   readonly over: WhenOver;
@@ -52,12 +51,12 @@ export type FoundHere =
 
 /** Finds a request's transaction. */
 export function findTransaction(transactions: OpenTransactions, request: HeldRequest): FoundHere {
-  const { token, sections, headers, timeoutMs, asksForEnd, over } = request;
-  const credential = credentialOf(headers);
+  const { token, sections, timeoutMs, asksForEnd, over } = request;
+  const { transactionOwner: owner } = request.caller;
   let ending: Ending = 'over';
   let known: TransactionOver | null = null;
   for (const section of sections) {
-    const found = transactions.find(token, { section, credential });
+    const found = transactions.find(token, { section, owner });
     switch (found.kind) {
       case 'held':
         return { isHere: true, held: found.held, section };

@@ -1,9 +1,12 @@
 // Decides how a text runs: binds its values, analyses it, and allows or refuses it. Pure.
+import type { Caller } from '../../shared/clients/caller.ts';
+import { isAllowed } from '../../shared/clients/client.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { type Analysis, analyseInPieces, isKnownVerb } from '../../shared/sql/analyse.ts';
 import { type BindFailure, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
 import { shapeOf } from '../../shared/sql/digest-key.ts';
+import { mayKill } from '../../shared/sql/kill-statements.ts';
 import { type SessionEffect, sessionEffectOf } from '../../shared/sql/session-statements.ts';
 import { whyNotInTransaction } from '../../shared/sql/transactions.ts';
 import { toUpperAscii } from '../../shared/sql/vocabulary.ts';
@@ -12,7 +15,7 @@ import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import { type Known, noEffects, StatementEffects } from '../execution/statement-effects.ts';
 import type { Home } from '../execution/transactions/open-transactions.ts';
 import type { AnalysedStatement, Statement } from '../execution/work.ts';
-import { type Failure, type Refused, refusal, refuse } from '../failure/failure.ts';
+import { type Failure, forbidden, type Refused, refusal, refuse } from '../failure/failure.ts';
 
 /** The settings of a section that decide about statements. */
 export type StatementSettings = Pick<
@@ -44,6 +47,7 @@ export type StatementWish = RunWish & {
 
 /** How a request wants a text to be run. */
 export type RunWish = {
+  readonly caller: Caller;
   readonly readOnly: boolean;
   /** Whether several statements are refused even if the settings allow them. */
   readonly isSingle: boolean;
@@ -80,6 +84,8 @@ export const nothingToRun: Statement = {
 
 /** Functions whose answer does not show that they were ended early. */
 const takesTime = /sleep|benchmark/i;
+
+const noKill: Refused = { ok: false, failure: forbidden('kill') };
 
 const severalOff = refusal(
   'MULTI_STATEMENTS_OFF',
@@ -127,16 +133,20 @@ export function decideAnalysed(
   catalogue: Known,
 ): Decided {
   const { sql, statements, classification } = analysis;
-  const { isSingle, needsEffect, rollbackOnError, asksServer, showsWarnings, format } = wish;
+  const { caller, isSingle, needsEffect, rollbackOnError, asksServer, showsWarnings, format } =
+    wish;
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classification;
   if (!single && isSingle) return refused(severalStatements(statements[1]?.start ?? 0));
   if (!single && !config.multiStatements) return refused(severalOff);
   const sessionEffect = needsEffect ? sessionEffectOf(analysis) : null;
   if (sessionEffect !== null) return refused(withoutEffect(sessionEffect, analysis));
+  if (!isAllowed(caller.client, 'kill') && mayKill(analysis)) return noKill;
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
     const isRecognised = classification.isRecognised;
-    return refused(isRecognised ? onlyReads(config.readOnly, single) : notRecognised(analysis));
+    return refused(
+      isRecognised ? onlyReads(readerOf(config, wish), single) : notRecognised(analysis),
+    );
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
@@ -168,7 +178,7 @@ export function decideAnalysed(
       showsWarnings,
       shape: maySharePlace ? shapeOf(sql) : null,
       coalescingKey: mayShareReply
-        ? `${isReadOnly ? 'read-only' : 'plain'} ${format} ${sql}`
+        ? `${isReadOnly ? 'read-only' : 'plain'} ${format} ${caller.owner} ${sql}`
         : null,
       analysis,
     },
@@ -180,10 +190,15 @@ function severalStatements(offset: number): Failure {
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
 }
 
-function onlyReads(isOfSection: boolean, isSingle: boolean): Failure {
-  const what = isOfSection
+/** The reason why a request is read-only. */
+function readerOf(config: StatementSettings, { caller }: RunWish): string {
+  if (caller.client.readOnly) return 'This client is read-only (read_only = on)';
+  return config.readOnly
     ? 'This section is read-only (read_only = on)'
     : 'This request is read-only';
+}
+
+function onlyReads(what: string, isSingle: boolean): Failure {
   const why = isSingle ? 'the statement may write' : 'there are several statements';
   return refusal('READ_ONLY', `${what}, and ${why}.`);
 }

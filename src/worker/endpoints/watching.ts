@@ -1,11 +1,12 @@
 // Endpoints for people, balancers and Prometheus: /livez, /readyz, /health, /metrics, and the supervisor's reports under /v1.
+import { anonymousName, isAllowed } from '../../shared/clients/client.ts';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import { jsonType } from '../encode/head.ts';
-import { type Failure, refusal } from '../failure/failure.ts';
+import { type Failure, forbidden, refusal } from '../failure/failure.ts';
 import { type OutgoingReply, sendFailure, sendText } from '../http/reply.ts';
-import type { IncomingRequest } from '../http/request.ts';
+import type { RequestRecord } from '../observe/observation.ts';
 import type { Handler } from './endpoint.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -35,16 +36,14 @@ export type SectionAnswer = {
 };
 
 /** The process answers; nothing else is checked. */
-export const livez = watching((_request, response) => sendText(response, 'ok\n'));
+export const livez = watching((response) => sendText(response, 'ok\n'));
 
 /** Ends the connection with each reply, so that the next probe may reach another worker. */
-function watching(
-  answer: (request: IncomingRequest, response: OutgoingReply, requestId: string) => void,
-): Handler {
-  return (request, response, _head, { requestId }) => {
+function watching(answer: (response: OutgoingReply, record: RequestRecord) => void): Handler {
+  return (_request, response, _head, record) => {
     response.shouldKeepAlive = false;
-    response.setHeader('X-Request-ID', requestId);
-    answer(request, response, requestId);
+    response.setHeader('X-Request-ID', record.requestId);
+    answer(response, record);
   };
 }
 
@@ -64,7 +63,7 @@ function whenKnown<Answer>(
 
 /** The server's own message is not in the reply, because this path is open. @param ask whether this worker can serve requests */
 export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
-  return watching((_request, response) => {
+  return watching((response) => {
     whenKnown(response, ask(), (answer) => {
       const { sections } = answer;
       if (answer.isReady) {
@@ -80,7 +79,7 @@ export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
 
 /** DBSlayer's own health check, as readiness. @param ask as for /readyz */
 export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
-  return watching((_request, response) => {
+  return watching((response) => {
     whenKnown(response, ask(), ({ isReady }) => {
       const status = isReady ? 200 : 503;
       const text = JSON.stringify({ status: isReady ? 'ok' : 'unavailable' });
@@ -91,7 +90,7 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
 
 /** The metrics of all workers as Prometheus text. */
 export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
-  return watching((_request, response, requestId) => {
+  return watching((response, { requestId }) => {
     whenKnown(response, supervisor.ask('metrics', null), (text) => {
       if (text === null) sendFailure(response, noAnswer, requestId);
       else sendText(response, text, expositionType);
@@ -105,7 +104,7 @@ export const requestsPath = '/v1/requests';
 const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
 
 /** The supervisor's reports of the same names. */
-export type ReportName = 'stats' | 'requests' | 'statements';
+export type ReportName = 'stats' | 'statements';
 
 /** An X-Request-ID may contain characters that have a meaning in a path. A malformed escape stands for itself. */
 function decode(part: string): string {
@@ -118,22 +117,51 @@ function decode(part: string): string {
 
 /** A report of the supervisor, as JSON. */
 export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportName): Handler {
-  return watching((_request, response, requestId) => {
-    whenKnown(response, supervisor.ask(name, null), (report) => {
-      if (report === null) sendFailure(response, noAnswer, requestId);
-      else sendText(response, JSON.stringify(report), jsonType);
-    });
+  return watching((response, { requestId }) => {
+    replyWith(response, requestId, supervisor.ask(name, null));
   });
 }
 
-/** Ends the request whose id or X-Request-ID is the last part of the path, in whichever worker it runs. */
+/** The requests that run now: all, or those of the caller if it may not see others'. */
+export function createRequestList(supervisor: Caller<SupervisorCalls>): Handler {
+  return watching((response, { requestId, caller }) => {
+    const owner = isAllowed(caller.client, 'observe') ? null : caller.owner;
+    replyWith(response, requestId, supervisor.ask('requests', owner));
+  });
+}
+
+function replyWith(
+  response: OutgoingReply,
+  requestId: string,
+  asked: Promise<object | null>,
+): void {
+  whenKnown(response, asked, (report) => {
+    if (report === null) sendFailure(response, noAnswer, requestId);
+    else sendText(response, JSON.stringify(report), jsonType);
+  });
+}
+
+/** Numbers that the list of requests gives, and that are no request id of a client's, as far as their form shows. */
+const listedId = /^\d+-\d+-\d+$/;
+
+/**
+ * Ends the request whose id in the list is the last part of the path, in whichever worker it runs, or the caller's own requests with that
+ * `X-Request-ID`. Callers without credentials are one client, and none of them may end what another one runs.
+ */
 export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
   return (request, response, head, record) => {
-    const id = decode(head.path.slice(requestsPath.length + 1));
-    watching((_request, reply, requestId) => {
-      whenKnown(reply, supervisor.ask('kill', id), (answer) => {
+    watching((reply, { requestId, caller }) => {
+      const mayEndOthers = isAllowed(caller.client, 'kill');
+      const id = decode(head.path.slice(requestsPath.length + 1));
+      if (!mayEndOthers && caller.client.name === anonymousName) {
+        sendFailure(reply, forbidden('kill'), requestId);
+        return;
+      }
+      const asked = supervisor.ask('kill', { id, owner: caller.owner, mayEndOthers });
+      const missing = !mayEndOthers && listedId.test(id) ? forbidden('kill') : noRequest;
+      whenKnown(reply, asked, (answer) => {
         if (answer === null) sendFailure(reply, noAnswer, requestId);
-        else if (!answer.isFound) sendFailure(reply, noRequest, requestId);
+        else if (!answer.isFound) sendFailure(reply, missing, requestId);
         else sendText(reply, JSON.stringify({ id, killed: true }), jsonType);
       });
     })(request, response, head, record);

@@ -64,12 +64,13 @@ const badHost = bad('The Host header is malformed.');
 const noHost = bad('The request has no Host header.');
 
 const repeated = (name: string) => bad(`The request has more than one ${name} header.`);
+const authorization = 'authorization';
 /** Node drops further headers of these names. */
 const onceOnly: ReadonlyMap<string, HeadResult> = new Map(
-  ['host', 'authorization', 'content-type'].map((name) => [name, repeated(name)]),
+  ['host', authorization, 'content-type'].map((name) => [name, repeated(name)]),
 );
 /** The lengths of these names, without Host. */
-const [minLength, maxLength] = ['content-type'.length, 'authorization'.length];
+const [minLength, maxLength] = ['content-type'.length, authorization.length];
 
 /** A Host header as it was sent, and its parts. `name` is null if it is malformed. */
 type Host = { readonly given: string; readonly authority: string; readonly name: string | null };
@@ -83,11 +84,14 @@ export type HeadReader = (raw: RawHead, isForwarded?: boolean) => HeadResult;
 /**
  * Creates a reader of heads that is as strict as RFC 9112 where node's parser is not. It remembers the last host, because nearly all requests
  * name the same one.
+ * @param checksCredentials whether several Authorization headers are malformed; otherwise the caller must look for them
  */
 export function createHeadReader({
   hostMayBeMissing,
+  checksCredentials = true,
 }: {
   readonly hostMayBeMissing: boolean;
+  readonly checksCredentials?: boolean;
 }): HeadReader {
   let last: Host | null = null;
   const hostOf = (given: string): Host => {
@@ -98,7 +102,7 @@ export function createHeadReader({
   };
   return ({ url: target = '', httpVersion, rawHeaders }, isForwarded = false) => {
     if (rawHeaders.length > 2 * maxHeaders && !isForwarded) return tooManyHeaders;
-    const found = findOnceOnly(rawHeaders);
+    const found = findOnceOnly(rawHeaders, checksCredentials);
     if (typeof found === 'object' && found !== null) return found;
     const given = found === '' && hostMayBeMissing ? null : found;
     const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isForwarded;
@@ -119,7 +123,10 @@ export function createHeadReader({
 }
 
 /** The Host header as it was sent; null: there is none. A failure if a header is repeated that may occur once. */
-function findOnceOnly(rawHeaders: readonly string[]): string | null | HeadResult {
+function findOnceOnly(
+  rawHeaders: readonly string[],
+  checksCredentials: boolean,
+): string | null | HeadResult {
   let host: string | null = null;
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -127,7 +134,7 @@ function findOnceOnly(rawHeaders: readonly string[]): string | null | HeadResult
     if (length !== 4 && (length < minLength || length > maxLength)) continue;
     const name = (rawHeaders[index] as string).toLowerCase();
     const refused = onceOnly.get(name);
-    if (refused === undefined) continue;
+    if (refused === undefined || (name === authorization && !checksCredentials)) continue;
     if (name === 'host' ? host !== null : seen.includes(name)) return refused;
     if (name === 'host') host = rawHeaders[index + 1] as string;
     else seen += `${name},`;
@@ -144,6 +151,18 @@ function nameOf(authority: string): string | null {
   const [, name, bracketed, address] = match;
   if (bracketed === undefined) return name as string;
   return isIPv6(address as string) ? bracketed : null;
+}
+
+/** Whether there are several Authorization headers, of which node keeps one. */
+export function hasSeveralCredentials({
+  rawHeaders,
+}: Pick<IncomingRequest, 'rawHeaders'>): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === authorization.length && name.toLowerCase() === authorization) count += 1;
+  }
+  return count > 1;
 }
 
 /** Whether the head announces a body. Without one the request is complete with its head. */

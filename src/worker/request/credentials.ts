@@ -6,11 +6,6 @@ export function bearerToken({ authorization = '' }: RequestHeaders): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }
 
-/** The bearer token, or the password of Basic authentication; '' if there is neither. */
-export function credentialOf(headers: RequestHeaders): string {
-  return bearerToken(headers) || (parseBasic(headers.authorization)?.password ?? '');
-}
-
 export type BasicCredentials = { readonly user: string; readonly password: string };
 
 /** Null: the header is of another kind, or missing. Never throws. */

@@ -149,7 +149,9 @@ export class Exchange
     this.#context = context;
     this.#request = request;
     this.#response = response;
-    this.#times = new RunTimes(timeoutMs * longestWaitShare);
+    const { maxWaitMs } = record.caller.client;
+    const longestWaitMs = timeoutMs * longestWaitShare;
+    this.#times = new RunTimes(Math.min(longestWaitMs, maxWaitMs ?? longestWaitMs));
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // The effect of a batch is not known before its end.
@@ -163,6 +165,10 @@ export class Exchange
     this.#reader = new SlowReader(response, this, others, context.peers);
     const leftMs = Math.max(timeoutMs - record.workedMs, 0);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), leftMs);
+  }
+
+  get owner(): string {
+    return this.#request.record.caller.owner;
   }
 
   get traceId(): string | null {

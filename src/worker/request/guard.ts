@@ -1,10 +1,9 @@
-// Decides whether a request is let in: the host that it names, the browser page behind it, its token.
-import { createHash, timingSafeEqual } from 'node:crypto';
+// Decides whether a request is let in: the host that it names, and the browser page behind it.
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import type { IncomingRequest, RequestHeaders } from '../http/request.ts';
 import { createCors } from './cors.ts';
-import { bearerToken, parseBasic } from './credentials.ts';
+import type { Scheme } from './identify.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins' | 'httpsTexts'>;
 
@@ -16,8 +15,6 @@ export type Target = {
 
 /** Refuses a request; null: lets it pass. */
 export type Guard = (target: Target, headers: RequestHeaders) => Failure | null;
-
-const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** Checks Host against DNS rebinding (for every path). */
 export function createHostGuard(settings: Pick<GuardSettings, 'allowHosts'>): Guard {
@@ -101,47 +98,6 @@ function isFetch(headers: RequestHeaders): boolean {
   );
 }
 
-/** Checks tokens, which may be replaced at any time. */
-export type TokenGuard = {
-  readonly check: Guard;
-  /** The same of the password of Basic authentication (RFC 7617); the user may have any name. */
-  readonly checkBasic: Guard;
-  readonly replace: (tokens: readonly string[]) => void;
-};
-
-const noBearer = refusal(
-  'UNAUTHORIZED',
-  'A valid token is needed: send Authorization: Bearer <token>.',
-);
-const noPassword = refusal(
-  'UNAUTHORIZED',
-  'Basic authentication is needed, with a valid token as the password.',
-);
-
-/** Checks tokens in constant time, sent as such (RFC 6750) or as a password; without tokens every request passes. */
-export function createTokenGuard(tokens: readonly string[]): TokenGuard {
-  let digests = tokens.map(digest);
-  const isKnown = (given: string): boolean => {
-    const asked = digest(given);
-    let known = false;
-    for (const expected of digests) known = timingSafeEqual(asked, expected) || known;
-    return given !== '' && known;
-  };
-  return {
-    check: (_target, headers) => {
-      if (digests.length === 0) return null;
-      return isKnown(bearerToken(headers)) ? null : noBearer;
-    },
-    checkBasic: (_target, { authorization }) => {
-      if (digests.length === 0) return null;
-      return isKnown(parseBasic(authorization)?.password ?? '') ? null : noPassword;
-    },
-    replace: (next) => {
-      digests = next.map(digest);
-    },
-  };
-}
-
 /** Another scheme on the same host is another server. A proxy that adds TLS has an origin that must be listed. */
 function isOwnOrigin(origin: string, scheme: string, authority: string | null): boolean {
   if (authority === null) return false;
@@ -154,51 +110,51 @@ function isOwnOrigin(origin: string, scheme: string, authority: string | null): 
 }
 
 /**
- * The checks that a path asks for. `guarded`: all of them. `open`: none, for balancers and orchestrators, which name the gateway
- * by address and have no token. `page`, which a link of another site may open, and its `file`s hold no data: host and browser are
- * checked, and no token is needed. `driver`: the token is the password of Basic authentication.
+ * The checks that a path asks for. `guarded`: host, browser and credentials. `open`: none, for balancers and orchestrators, which name the
+ * gateway by address and have no token. `page`, which a link of another site may open, and its `file`s hold no data: host and browser are
+ * checked, and no credentials. `driver`: as `guarded`, and the token is the password of Basic authentication.
  */
 export type Access = 'guarded' | 'open' | 'page' | 'file' | 'driver';
+
+/** How a path expects credentials; null: it needs none. */
+export const schemes = {
+  guarded: 'bearer',
+  driver: 'basic',
+  open: null,
+  page: null,
+  file: null,
+} as const satisfies Readonly<Record<Access, Scheme | null>>;
 
 /** Whether a request goes on; or its reply, if that is to a browser's preflight. */
 export type Admission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'preflight'; readonly headers: readonly string[] }
-  | { readonly kind: 'refused'; readonly failure: Failure; readonly headers: readonly string[] };
+  | { readonly kind: 'refused'; readonly failure: Failure };
 
 const admitted: Admission = { kind: 'admitted' };
 
-/** RFC 7617. */
-const basicChallenge = 'Basic realm="dbhttpd", charset="UTF-8"';
+/** The challenge of a 401 (RFC 6750 section 3, RFC 7617). */
+export const challenges: Readonly<Record<Scheme, string>> = {
+  bearer: 'Bearer',
+  basic: 'Basic realm="dbhttpd", charset="UTF-8"',
+};
 
-/** Checks Host (421), then the browser (403), then the token (401). */
+/** Checks Host (421), then the browser (403). */
 export function createAdmission(
   config: GuardSettings,
-  tokens: Pick<TokenGuard, 'check' | 'checkBasic'>,
 ): (target: Target, request: IncomingRequest, access: Access) => Admission {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
   const checkPage = createPageGuard(config);
   const cors = createCors(config.allowOrigins);
-  const tokenChecks = {
-    guarded: tokens.check,
-    driver: tokens.checkBasic,
-    open: null,
-    page: null,
-    file: null,
-  } as const satisfies Record<Access, Guard | null>;
   return (target, { method, headers }, access) => {
     if (access !== 'open') {
       const checkOrigin = access === 'page' ? checkPage : checkBrowser;
       const failure = checkHost(target, headers) ?? checkOrigin(target, headers);
-      if (failure !== null) return { kind: 'refused', failure, headers: [] };
+      if (failure !== null) return { kind: 'refused', failure };
     }
-    // Before the token: a browser asks first whether it may send one.
+    // Before the credentials: a browser asks first whether it may send some.
     const leave = cors?.preflight(method, headers) ?? null;
-    if (leave !== null) return { kind: 'preflight', headers: leave };
-    const failure = tokenChecks[access]?.(target, headers) ?? null;
-    if (failure === null) return admitted;
-    const challenge = access === 'driver' ? basicChallenge : 'Bearer';
-    return { kind: 'refused', failure, headers: ['WWW-Authenticate', challenge] };
+    return leave === null ? admitted : { kind: 'preflight', headers: leave };
   };
 }

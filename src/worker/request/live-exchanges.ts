@@ -5,6 +5,7 @@ import {
   type LiveRequests,
   maxListedRequests,
 } from '../../shared/observe/stats.ts';
+import type { KilledRequests } from '../../shared/process/messages.ts';
 
 /** An exchange, as it is listed. */
 export interface LiveExchange extends Indexed {
@@ -14,6 +15,8 @@ export interface LiveExchange extends Indexed {
   readonly startedAt: number;
   /** The log's name for its request. */
   readonly requestId: string;
+  /** `owner` of its caller. */
+  readonly owner: string;
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
@@ -38,9 +41,14 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     return this.#all[Symbol.iterator]();
   }
 
-  /** Lists the oldest, with numbers by which they can be ended. @param now performance.now() */
-  list(now: number): LiveRequests {
-    const all = [...this.#all].sort((left, right) => left.startedAt - right.startedAt);
+  /**
+   * Lists the oldest, with numbers by which they can be ended.
+   * @param now performance.now()
+   * @param owner whose; null: all
+   */
+  list(now: number, owner: string | null = null): LiveRequests {
+    const all = [...this.#all].filter((one) => owner === null || one.owner === owner);
+    all.sort((left, right) => left.startedAt - right.startedAt);
     const listed = all.slice(0, maxListedRequests);
     return {
       requests: listed.map((exchange) => ({ id: this.#idOf(exchange), ...exchange.describe(now) })),
@@ -48,19 +56,9 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     };
   }
 
-  /** Ends the one with this number, and returns which it was; null: there is none any more. */
-  kill(id: number): Pick<Exchange, 'requestId' | 'traceId'> | null {
-    for (const exchange of this.#all) {
-      if (exchange.liveId !== id) continue;
-      exchange.kill();
-      return exchange;
-    }
-    return null;
-  }
-
-  /** Ends all with this request id, which clients choose themselves, and returns them. */
-  killAll(requestId: string): readonly Pick<Exchange, 'requestId' | 'traceId'>[] {
-    const found = [...this.#all].filter((exchange) => exchange.requestId === requestId);
+  /** Ends some, and returns which: those that are over are not among them. */
+  kill(asked: KilledRequests): readonly Pick<Exchange, 'requestId' | 'traceId'>[] {
+    const found = [...this.#all].filter((exchange) => isAsked(exchange, asked));
     for (const exchange of found) exchange.kill();
     return found;
   }
@@ -72,5 +70,16 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
       exchange.liveId = this.#lastId;
     }
     return exchange.liveId;
+  }
+}
+
+function isAsked({ liveId, requestId, owner }: LiveExchange, asked: KilledRequests): boolean {
+  switch (asked.by) {
+    case 'number':
+      return liveId === asked.number && liveId !== 0 && (asked.owner ?? owner) === owner;
+    case 'request id':
+      return requestId === asked.requestId && asked.owner === owner;
+    default:
+      return asked satisfies never;
   }
 }

@@ -1,4 +1,5 @@
 // /db: decodes a request, and decides what is run for it and how its reply is written.
+import type { Caller } from '../../../shared/clients/caller.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import {
   chooseDbFormat,
@@ -30,7 +31,6 @@ const takesNoKey = refusal(
 export function createDbEndpoint(all: AllSections): SqlEndpoint {
   const rules = rulesOf[all[0].config.compat];
   const sections = new Sections(all, createKept);
-  const { names } = sections;
   const sourceOf = ({ method }: IncomingRequest, { query }: RequestHead) => {
     if (method === 'GET') return 'url';
     return rules.objectInPostUrl && query !== null && query !== '' ? 'ignored body' : 'json';
@@ -47,10 +47,12 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
     },
     sourceOf,
     *decide(call) {
-      const decoded = decodeDb(yield* parse(call), names, rules);
+      const { caller } = call.record;
+      const usable = sections.for(caller.client);
+      const decoded = decodeDb(yield* parse(call), usable.names, rules);
       if (!decoded.ok) return decoded;
       const { request } = decoded;
-      const kept = sections.of(request.section);
+      const kept = usable.of(request.section);
       const { config, context } = kept;
       const { sql, metadata } = request;
       if (sql === null) {
@@ -58,7 +60,7 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
           ? runOf(kept, request, nothingToRun)
           : describeLocally(config, metadata);
       }
-      const wish = wishOf(request, sql);
+      const wish = wishOf(request, sql, caller);
       const maxBytes = context.maxStatementBytes();
       const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
       return decided.ok ? runOf(kept, request, decided.statement) : decided;
@@ -100,10 +102,11 @@ function runOf(kept: Kept, request: DbRequest, work: RunDecision['work']): RunDe
 }
 
 /** How a request to /db wants its text to be run. A reply with more than the results is not shared. */
-export function wishOf(request: DbRequest, sql: string): StatementWish {
+export function wishOf(request: DbRequest, sql: string, caller: Caller): StatementWish {
   const { params, readOnly, rollbackOnError, metadata, exactNumbersAsStrings } = request;
   const isAlone = rollbackOnError || metadata.length > 0;
   return {
+    caller,
     sql,
     params,
     paramsKey: 'PARAMS',

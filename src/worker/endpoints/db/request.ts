@@ -13,7 +13,7 @@ import {
   isText,
 } from '../fields.ts';
 import { type ParsedObject, parseText } from '../json-text.ts';
-import { describeUnknown } from '../sections.ts';
+import { type SectionNames, whyNotSection } from '../sections.ts';
 import { decodeQueryString } from './query-string.ts';
 
 /** DBSlayer's questions about the server and the gateway, in the order of its replies. */
@@ -67,14 +67,14 @@ export function* parseDbQueryString(
 }
 
 /** Decodes the object of a URL or of a POST. `sections` is what SERVER may name. Never throws. */
-export function decodeDb(parsed: ParsedObject, sections: readonly string[], rules: Rules): Decoded {
+export function decodeDb(parsed: ParsedObject, sections: SectionNames, rules: Rules): Decoded {
   if (!parsed.ok) return refuse(parsed.code, `${parsed.message}; ${hint}`);
   const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
   const fault = findFault(object);
   if (fault !== null) return fault;
   const { SERVER: section } = object;
-  if (section !== undefined && !sections.includes(section as string))
-    return refuse('WRONG_SERVER', describeUnknown('SERVER', sections));
+  const failure = whyNotSection('SERVER', section, sections);
+  if (failure !== null) return { ok: false, failure };
   const sql = isBlank(object.SQL) ? null : (object.SQL as string);
   const metadata = readMetadata(object);
   if (sql === null && metadata.length === 0)

@@ -9,7 +9,7 @@ import type { OpenTransactions } from '../../execution/transactions/open-transac
 import { type Refused, refuse } from '../../failure/failure.ts';
 import type { Decision, SqlEndpoint } from '../endpoint.ts';
 import { type ParsedObject, parseBody } from '../json-text.ts';
-import type { SqlSection } from '../sections.ts';
+import { type AllSections, noSection, Sections } from '../sections.ts';
 import { DriverReplies } from './replies.ts';
 import {
   characteristicsOf,
@@ -33,19 +33,22 @@ const noSession = refuse(
   'BAD_KEY',
   'session is not one of this gateway: send the latest one unchanged.',
 );
+const nowhere: Refused = { ok: false, failure: noSection };
 const alreadyOpen = refuse(
   'NOT_IN_TRANSACTION',
   'The session is in a transaction already: end it by COMMIT or ROLLBACK, or use SAVEPOINT.',
 );
 
-/** Creates the endpoints of one worker. @param served the section whose database they are given */
+/** Creates the endpoints of one worker. Each client is given the database of the first section that it may use. */
 export function createDriverEndpoints(
-  served: SqlSection,
+  all: AllSections,
   sessions: DriverSessions,
   transactions: OpenTransactions,
 ): DriverEndpoints {
-  const replies = new DriverReplies(sessions, served.config);
-  const statements = new DriverStatements(served, transactions, replies);
+  const sections = new Sections(all, (served) => {
+    const replies = new DriverReplies(sessions, served.config);
+    return { served, replies, statements: new DriverStatements(served, transactions, replies) };
+  });
   return {
     execute: {
       kind: 'sql',
@@ -53,6 +56,9 @@ export function createDriverEndpoints(
       *decide(call) {
         const decoded = decodeExecution(yield* parseBody(call.body, call.isLong), sessions);
         if (!decoded.ok) return decoded;
+        const { first } = sections.for(call.record.caller.client);
+        if (first === null) return nowhere;
+        const { served, statements, replies } = first;
         const { sql, session } = decoded;
         const { builtIns } = served.context.catalogue();
         // The sessions of drivers never have NO_BACKSLASH_ESCAPES.
@@ -64,9 +70,10 @@ export function createDriverEndpoints(
       kind: 'sql',
       check: () => null,
       /** Whatever the body says. */
-      *decide() {
+      *decide({ record }) {
         yield;
-        return replies.opened(freshSession);
+        const { first } = sections.for(record.caller.client);
+        return first === null ? nowhere : first.replies.opened(freshSession);
       },
     },
   };

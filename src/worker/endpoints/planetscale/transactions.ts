@@ -1,9 +1,9 @@
 // Statements of drivers: by themselves, or in transactions that begin, go on and end as those of /v1/transaction do.
+import type { Caller } from '../../../shared/clients/caller.ts';
 import type { Analysis } from '../../../shared/sql/analyse.ts';
 import { type Isolation, whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Work } from '../../execution/executor.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
-import { credentialOf } from '../../request/credentials.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import type { Call, Decision, WhenOver } from '../endpoint.ts';
 import { commitOver, type FoundHere, findTransaction, statementOver } from '../held-requests.ts';
@@ -12,7 +12,7 @@ import { type Decided, decideAnalysed, notInTransaction, type RunWish } from '..
 import type { DriverReplies } from './replies.ts';
 import type { DriverSession } from './session.ts';
 
-const wish: RunWish = {
+const wish: Omit<RunWish, 'caller'> = {
   readOnly: false,
   isSingle: true,
   needsEffect: false,
@@ -45,22 +45,22 @@ export class DriverStatements {
   }
 
   /** A statement that is its own transaction. */
-  runAlone({ session }: DriverCall, analysis: Analysis): Decision {
-    const decided = this.#decide(analysis);
+  runAlone({ record, session }: DriverCall, analysis: Analysis): Decision {
+    const decided = this.#decide(record.caller, analysis);
     return decided.ok ? this.#run(decided.statement, () => session, analysis) : decided;
   }
 
   /** The session of the reply is in the transaction; its `next` is used up. */
-  begin({ request, session }: DriverCall, wish: BeginStatement): Decision {
+  begin({ record, session }: DriverCall, wish: BeginStatement): Decision {
     const { config, context } = this.#served;
     const asked = {
       isolation: wish.isolation,
       isReadOnly: wish.isReadOnly === true || config.readOnly,
       hasSnapshot: wish.withConsistentSnapshot,
     };
-    const credential = credentialOf(request.headers);
-    const step = this.#transactions.begin(context.home, asked, credential);
-    const bearer = { section: context.home.section, credential };
+    const { transactionOwner: owner } = record.caller;
+    const step = this.#transactions.begin(context.home, asked, owner);
+    const bearer = { section: context.home.section, owner };
     const isHeld = () => this.#transactions.find(step.token, bearer).kind === 'held';
     return this.#run(step, () => (isHeld() ? { ...session, transaction: step.token } : session));
   }
@@ -71,7 +71,7 @@ export class DriverStatements {
       return { ok: false, failure: statementOver(wasSent, over) };
     });
     if (!found.isHere) return found.decision;
-    const decided = this.#decide(analysis);
+    const decided = this.#decide(call.record.caller, analysis);
     if (!decided.ok) return decided;
     const whyNot = whyNotInTransaction(analysis, found.held.transaction.isReadOnly);
     if (whyNot !== null) return notInTransaction(whyNot);
@@ -101,17 +101,17 @@ export class DriverStatements {
     return this.#run(this.#transactions.rollback(found.held), () => outside(call.session));
   }
 
-  #decide(analysis: Analysis): Decided {
+  #decide(caller: Caller, analysis: Analysis): Decided {
     const { config, context } = this.#served;
-    return decideAnalysed(config, wish, analysis, context.catalogue());
+    return decideAnalysed(config, { ...wish, caller }, analysis, context.catalogue());
   }
 
-  #find({ request, session }: DriverCall, asksForEnd: boolean, over: WhenOver): FoundHere {
+  #find({ record, session }: DriverCall, asksForEnd: boolean, over: WhenOver): FoundHere {
     const { config, context } = this.#served;
     return findTransaction(this.#transactions, {
       token: session.transaction ?? '',
       sections: [context.home.section],
-      headers: request.headers,
+      caller: record.caller,
       timeoutMs: config.statementTimeoutMs,
       asksForEnd,
       over,
@@ -119,9 +119,9 @@ export class DriverStatements {
   }
 
   /** The session leaves its transaction if COMMIT succeeds; after a failure, only by ROLLBACK. */
-  #sessionBehind({ request, session }: DriverCall): () => DriverSession {
+  #sessionBehind({ record, session }: DriverCall): () => DriverSession {
     const { section } = this.#served.context.home;
-    const bearer = { section, credential: credentialOf(request.headers) };
+    const bearer = { section, owner: record.caller.transactionOwner };
     return () => {
       const found = this.#transactions.find(session.transaction ?? '', bearer);
       return found.kind === 'over' && found.ending === 'committed' ? outside(session) : session;

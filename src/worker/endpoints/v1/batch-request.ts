@@ -21,6 +21,7 @@ import {
   present,
 } from '../fields.ts';
 import type { ParsedObject } from '../json-text.ts';
+import type { SectionNames } from '../sections.ts';
 import { layoutChecks, layoutOf } from './layout.ts';
 
 /** One of a batch's statements. */
@@ -98,7 +99,7 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
 /** `sections` is what the field `section` may say. Never throws. */
 export function* decodeBatch(
   parsed: ParsedObject,
-  sections: readonly string[],
+  sections: SectionNames,
 ): Pieces<Decoded<BatchRequest>> {
   const decoded = decodeFields(parsed, sections, checks);
   if (!decoded.ok) return decoded;

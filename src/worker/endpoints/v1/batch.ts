@@ -28,17 +28,19 @@ export function createBatchEndpoint(all: AllSections): SqlEndpoint {
     *decide(call) {
       const { headers } = call.request;
       const parsed = yield* parseBody(call.body, call.isLong);
-      const decoded = yield* decodeBatch(parsed, sections.names);
+      const { caller } = call.record;
+      const usable = sections.for(caller.client);
+      const decoded = yield* decodeBatch(parsed, usable.names);
       if (!decoded.ok) return decoded;
       const { request } = decoded;
-      const section = sections.of(request.section);
+      const section = usable.of(request.section);
       const { config, context } = section;
       const header = keyHeader(headers);
       const keyed = header === undefined ? noKey : yield* keyOf(config, header, call, decoded);
       if (!keyed.ok) return keyed;
       const { key } = keyed;
       const maxBytes = context.maxStatementBytes();
-      const decided = yield* decideBatch(config, request, maxBytes, context.catalogue());
+      const decided = yield* decideBatch(config, request, caller, maxBytes, context.catalogue());
       if (!decided.ok) return decided;
       const { timeoutMs } = request;
       const keep = key === null ? null : { ...key, timeoutMs: timeoutOf(config, timeoutMs) };

@@ -1,10 +1,12 @@
 // Decides how a batch runs, and whether each of its statements may be part of one, before anything runs. Pure.
+import type { Caller } from '../../../shared/clients/caller.ts';
+import { isAllowed } from '../../../shared/clients/client.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/statement-effects.ts';
 import { dependsOnRowCount } from '../../execution/warnings.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
-import { type Refused, refuse } from '../../failure/failure.ts';
+import { forbidden, type Refused, refuse } from '../../failure/failure.ts';
 import { decideStatement, type StatementSettings, type StatementWish } from '../statement.ts';
 import type { AskedStatement, BatchRequest } from './batch-request.ts';
 
@@ -19,6 +21,7 @@ export type DecidedBatch = { readonly ok: true; readonly batch: Batch } | Refuse
 export function* decideBatch(
   config: StatementSettings,
   request: BatchRequest,
+  caller: Caller,
   maxBytes: number,
   catalogue: Known,
 ): Pieces<DecidedBatch> {
@@ -28,8 +31,10 @@ export function* decideBatch(
     if (number % statementsInPiece === statementsInPiece - 1) yield;
     const next = request.statements[number + 1];
     const showsWarnings = request.showWarnings && !dependsOnRowCount(next?.sql ?? '');
-    const wish = wishOf(asked, isReadOnly, showsWarnings);
-    const decided = yield* decideStatement(config, wish, maxBytes, catalogue);
+    const wish = wishOf(asked, caller, isReadOnly, showsWarnings);
+    const decided = isAllowed(caller.client, 'sql')
+      ? yield* decideStatement(config, wish, maxBytes, catalogue)
+      : noSql;
     const step = decided.ok ? decideStep(decided.statement, asked) : decided;
     if (!step.ok) {
       const { failure } = step;
@@ -55,15 +60,20 @@ export function* decideBatch(
   };
 }
 
+/** A step that is SQL needs that permission, beside the one for batches. */
+const noSql: Refused = { ok: false, failure: forbidden('sql') };
+
 /** One takes a few microseconds. */
 const statementsInPiece = 64;
 
 function wishOf(
   { sql, params }: AskedStatement,
+  caller: Caller,
   readOnly: boolean,
   showsWarnings: boolean,
 ): StatementWish {
   return {
+    caller,
     sql,
     params,
     paramsKey: 'params',

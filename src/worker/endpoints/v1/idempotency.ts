@@ -1,6 +1,7 @@
 // The Idempotency-Key of a request: whether it may have one, and the hash of the request that it identifies. Pure.
 import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
+import { type Caller, defaultCaller } from '../../../shared/clients/caller.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/key-store.ts';
@@ -36,6 +37,7 @@ export function checkKey(header: string | undefined, isTaken: boolean): Failure 
 
 /** A request as far as it decides, beside its body, whether another one is the same. */
 export type KeyedCall = {
+  readonly record: { readonly caller: Pick<Caller, 'owner'> };
   readonly request: { readonly method?: string | undefined };
   readonly head: { readonly path: string };
 };
@@ -49,19 +51,24 @@ export type DecidedKey = { readonly ok: true; readonly key: IdempotencyKey | nul
 /** The key of a request without the header. */
 export const noKey: DecidedKey = { ok: true, key: null };
 
-/** Hashes a key that `checkKey` has let pass, unless the section takes none. Two sections may use the same table. */
+/**
+ * Hashes a key that `checkKey` has let pass, unless the section takes none. Two sections may use the same table, and each owner has its own
+ * keys. Those of the client `default` are hashed as before there were clients.
+ */
 export function* keyOf(
   { section, idempotencyTable }: Pick<Config, 'section' | 'idempotencyTable'>,
   header: string,
-  { request, head }: KeyedCall,
+  { request, head, record }: KeyedCall,
   { exact }: { readonly exact: () => Fields },
 ): Pieces<DecidedKey> {
   if (idempotencyTable === null) return off;
   const text = yield* canonical(wantedOf(exact()), { left: stepsInPiece });
   const { method = '' } = request;
+  const { owner } = record.caller;
+  const owned = owner === defaultCaller.owner ? [] : [owner];
   return {
     ok: true,
-    key: { id: hash([section, header]), request: hash([method, head.path, text]) },
+    key: { id: hash([section, header, ...owned]), request: hash([method, head.path, text]) },
   };
 }
 

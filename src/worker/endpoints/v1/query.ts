@@ -16,7 +16,7 @@ import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import { findTransaction, statementOver } from '../held-requests.ts';
 import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
-import { type AllSections, Sections, type SqlSection, takesKeys } from '../sections.ts';
+import { type AllSections, lowerLimit, Sections, type SqlSection, takesKeys } from '../sections.ts';
 import { decideStatement, notInTransaction, type StatementWish } from '../statement.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
 import {
@@ -79,10 +79,13 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
     *decide(call) {
       const { headers, method = '' } = call.request;
       const parsed = yield* parseBody(call.body, call.isLong);
-      const decoded = decodeQuery(parsed, sections.names);
+      const { caller } = call.record;
+      const usable = sections.for(caller.client);
+      const { names } = usable;
+      const decoded = decodeQuery(parsed, names);
       if (!decoded.ok) return decoded;
       const request = method === 'QUERY' ? { ...decoded.request, readOnly: true } : decoded.request;
-      const section = sections.of(request.section);
+      const section = usable.of(request.section);
       const header = keyHeader(headers);
       const keyed =
         header === undefined ? noKey : yield* keyOf(section.config, header, call, decoded);
@@ -98,9 +101,9 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
       if (key !== null || mayBeUndone(request)) return aloneOnly;
       const found = findTransaction(transactions, {
         token: request.transaction,
-        sections: request.section === null ? sections.names : [request.section],
-        headers,
-        timeoutMs: timeoutOf(config, request.timeoutMs),
+        sections: request.section === null ? names.usable : [request.section],
+        caller,
+        timeoutMs: timeoutOf(section.config, request.timeoutMs),
         asksForEnd: false,
         over: (_, wasSent, over) => ({ ok: false, failure: statementOver(wasSent, over) }),
       });
@@ -108,7 +111,7 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
       const { held } = found;
       if (request.readOnly && !held.transaction.isReadOnly) return readsInWriting;
       const runHeld = (statement: AnalysedStatement) => transactions.run(held, statement);
-      return yield* decideRun({ ...query, section: sections.of(found.section), runHeld }, headsOf);
+      return yield* decideRun({ ...query, section: usable.of(found.section), runHeld }, headsOf);
     },
   };
 }
@@ -118,6 +121,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
   const { config, context } = section;
   const maxRows = lowerLimit(request.maxRows ?? 0, config.maxRows);
   const wish: StatementWish = {
+    caller: call.record.caller,
     sql: request.sql,
     params: request.params,
     paramsKey: 'params',
@@ -212,11 +216,6 @@ const writes: ReadonlySet<string> = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DEL
 /** Whether its rows, if it has some, are those that it has written. */
 function isWithRows({ isRead, analysis: { statements } }: AnalysedStatement): boolean {
   return !isRead && writes.has(statements[0]?.verb ?? '');
-}
-
-/** The lower of two limits, where 0 is none. */
-function lowerLimit(one: number, other: number): number {
-  return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
 }
 
 /** Statements that never have columns. Others may have some, which is known when they come. */

@@ -13,6 +13,7 @@ import {
   isText,
 } from '../fields.ts';
 import type { ParsedObject } from '../json-text.ts';
+import type { SectionNames } from '../sections.ts';
 import { layoutChecks, layoutOf } from './layout.ts';
 
 /** A request whose every field has the right type. */
@@ -56,10 +57,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 export const queryFields: readonly string[] = [...checks.keys()];
 
 /** `sections` is what the field `section` may say. Never throws. */
-export function decodeQuery(
-  parsed: ParsedObject,
-  sections: readonly string[],
-): Decoded<QueryRequest> {
+export function decodeQuery(parsed: ParsedObject, sections: SectionNames): Decoded<QueryRequest> {
   const decoded = decodeFields(parsed, sections, checks);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;

@@ -11,6 +11,7 @@ import {
   isText,
 } from '../fields.ts';
 import type { ParsedObject } from '../json-text.ts';
+import type { SectionNames } from '../sections.ts';
 
 /** The characteristics of a new transaction. */
 export type BeginRequest = {
@@ -50,10 +51,7 @@ export const beginFields: readonly string[] = [...beginChecks.keys()];
 export const endFields: readonly string[] = [...endChecks.keys()];
 
 /** `sections` is what the field `section` may say. Never throws. */
-export function decodeBegin(
-  parsed: ParsedObject,
-  sections: readonly string[],
-): Decoded<BeginRequest> {
+export function decodeBegin(parsed: ParsedObject, sections: SectionNames): Decoded<BeginRequest> {
   const decoded = decodeFields(parsed, sections, beginChecks);
   if (!decoded.ok) return decoded;
   const { section, isolation, read_only, timeout_ms } = decoded.fields;
@@ -70,7 +68,7 @@ export function decodeBegin(
 }
 
 /** The same for COMMIT and ROLLBACK. */
-export function decodeEnd(parsed: ParsedObject, sections: readonly string[]): Decoded<EndRequest> {
+export function decodeEnd(parsed: ParsedObject, sections: SectionNames): Decoded<EndRequest> {
   const decoded = decodeFields(parsed, sections, endChecks);
   if (!decoded.ok) return decoded;
   const { section, transaction, timeout_ms } = decoded.fields;

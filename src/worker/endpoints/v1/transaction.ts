@@ -7,14 +7,19 @@ import type { TransactionOver } from '../../execution/transaction-end.ts';
 import type { RolledBack } from '../../execution/transactions/jobs.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
-import { credentialOf } from '../../request/credentials.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import type { Decoded } from '../fields.ts';
 import { commitOver, findTransaction } from '../held-requests.ts';
 import { type ParsedObject, parseBody } from '../json-text.ts';
-import { type AllSections, Sections, type SqlSection } from '../sections.ts';
+import {
+  type AllSections,
+  type SectionNames,
+  Sections,
+  type SqlSection,
+  type UsableSections,
+} from '../sections.ts';
 import { chooseJson } from './headers.ts';
 import { decodeBegin, decodeEnd } from './transaction-request.ts';
 
@@ -26,13 +31,13 @@ const created = 201;
 /** Begins a transaction. */
 export function createBegin(all: AllSections, transactions: OpenTransactions): SqlEndpoint {
   const sections = new Sections(all, (served) => served);
-  return endpointOf(sections.names, decodeBegin, (call, request) => {
+  return endpointOf(sections, decodeBegin, (call, usable, request) => {
     const { isolation, readOnly, timeoutMs } = request;
-    const section = sections.of(request.section);
+    const section = usable.of(request.section);
     const { home } = section.context;
     const isReadOnly = readOnly || section.config.readOnly;
     const wish = { isolation, isReadOnly, hasSnapshot: false };
-    const step = transactions.begin(home, wish, credentialOf(call.request.headers));
+    const step = transactions.begin(home, wish, call.record.caller.transactionOwner);
     const describe = () => ({ transaction: step.token, idle_timeout_ms: home.times.idleMs });
     return runStep(section, call, timeoutMs, { step, status: created, describe });
   });
@@ -44,20 +49,19 @@ export function createEnd(
   transactions: OpenTransactions,
   verb: Verb,
 ): SqlEndpoint {
-  const [{ config }] = all;
   const sections = new Sections(all, (served) => served);
-  return endpointOf(sections.names, decodeEnd, (call, { section, transaction, timeoutMs }) => {
+  return endpointOf(sections, decodeEnd, (call, usable, { section, transaction, timeoutMs }) => {
     const found = findTransaction(transactions, {
       token: transaction,
-      sections: section === null ? sections.names : [section],
-      headers: call.request.headers,
-      timeoutMs: timeoutOf(config, timeoutMs),
+      sections: section === null ? usable.names.usable : [section],
+      caller: call.record.caller,
+      timeoutMs: timeoutOf(usable.of(section).config, timeoutMs),
       asksForEnd: true,
       over: (ending, wasSent, over) => decideOver(verb, ending, wasSent, over),
     });
     if (!found.isHere) return found.decision;
     const end = stepOf(transactions, found.held, verb);
-    return { ...runStep(sections.of(found.section), call, timeoutMs, end), transaction };
+    return { ...runStep(usable.of(found.section), call, timeoutMs, end), transaction };
   });
 }
 
@@ -118,16 +122,17 @@ function reply(object: object): Decision {
 
 /** The common part of the three: their bodies are decoded, and their replies are JSON. */
 function endpointOf<Request>(
-  names: readonly string[],
-  decode: (parsed: ParsedObject, sections: readonly string[]) => Decoded<Request>,
-  decideOn: (call: Call, request: Request) => Decision,
+  sections: Sections<SqlSection>,
+  decode: (parsed: ParsedObject, sections: SectionNames) => Decoded<Request>,
+  decideOn: (call: Call, usable: UsableSections<SqlSection>, request: Request) => Decision,
 ): SqlEndpoint {
   return {
     kind: 'sql',
     check: ({ headers }) => (chooseJson(headers) === null ? onlyJson : null),
     *decide(call): Pieces<Decision> {
-      const decoded = decode(yield* parseBody(call.body, call.isLong), names);
-      return decoded.ok ? decideOn(call, decoded.request) : decoded;
+      const usable = sections.for(call.record.caller.client);
+      const decoded = decode(yield* parseBody(call.body, call.isLong), usable.names);
+      return decoded.ok ? decideOn(call, usable, decoded.request) : decoded;
     },
   };
 }

@@ -105,12 +105,12 @@ export class OpenTransactions {
     return this.#keeper.endingOf(name);
   }
 
-  /** A step that begins a transaction. */
-  begin(home: Home, wish: TransactionCharacteristics, credential: string): BeginStep {
+  /** A step that begins a transaction. @param owner `transactionOwner` of its caller */
+  begin(home: Home, wish: TransactionCharacteristics, owner: string): BeginStep {
     this.#lastSerial += 1;
     const { pid, incarnation, key } = this.#owner;
     const name = { pid, incarnation, serial: this.#lastSerial };
-    const bearer = { section: home.section, credential };
+    const bearer = { section: home.section, owner };
     const route = { isReadOnly: wish.isReadOnly, hasKey: false, needsPrimary: false };
     return {
       ...plain,

@@ -11,11 +11,11 @@ export type TransactionName = {
   readonly serial: number;
 };
 
-/** The owner of a token: it is invalid for another section, or from another client. */
+/** The section and the owner of a transaction: its token is invalid for others. */
 export type TransactionBearer = {
   readonly section: string;
-  /** The credential of the request; '' if none is required. */
-  readonly credential: string;
+  /** `transactionOwner` of the caller that began it. */
+  readonly owner: string;
 };
 
 const version = 1;
@@ -55,10 +55,10 @@ export function decodeTransactionToken(
   };
 }
 
-function sign(payload: Buffer, { section, credential }: TransactionBearer, key: Buffer): Buffer {
+function sign(payload: Buffer, { section, owner }: TransactionBearer, key: Buffer): Buffer {
   return createHmac('sha256', key)
     .update(payload)
-    .update(JSON.stringify([section, credential]))
+    .update(JSON.stringify([section, owner]))
     .digest()
     .subarray(0, macBytes);
 }

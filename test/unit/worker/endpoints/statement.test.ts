@@ -1,6 +1,7 @@
 // The statements that a read-only section accepts, and how a read-only batch runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { defaultCaller } from '../../../../src/shared/clients/caller.ts';
 import { allAtOnce } from '../../../../src/shared/pieces.ts';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import {
@@ -27,6 +28,7 @@ const settings: StatementSettings = {
 
 function decide(sql: string, section: boolean, request: boolean) {
   const wish = {
+    caller: defaultCaller,
     sql,
     params: null,
     paramsKey: 'params',
@@ -65,7 +67,7 @@ test('a batch that only reads runs in a transaction, with the field or without',
       retry: 0,
     } as unknown as BatchRequest;
     const decided = allAtOnce(
-      decideBatch({ ...settings, readOnly: section }, request, 1000, nothingKnown),
+      decideBatch({ ...settings, readOnly: section }, request, defaultCaller, 1000, nothingKnown),
     );
     if (!decided.ok) return assert.fail(decided.failure.code);
     return [decided.batch.isAtomic, decided.batch.isReadOnly];

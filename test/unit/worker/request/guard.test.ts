@@ -1,4 +1,4 @@
-// The promise of the guard, part by part: hosts, browsers, tokens.
+// The promise of the guard, part by part: hosts, browsers.
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
@@ -6,7 +6,6 @@ import {
   createBrowserGuard,
   createHostGuard,
   createPageGuard,
-  createTokenGuard,
   type Target,
 } from '../../../../src/worker/request/guard.ts';
 
@@ -93,29 +92,6 @@ test('refuses prefetches by each of their names', () => {
   assert.equal(check(...visitor({ purpose: 'other' })), null);
 });
 
-test('accepts every request if there are no tokens, else only those with a whole one', () => {
-  assert.equal(createTokenGuard([]).check(...visitor()), null);
-  const { check } = createTokenGuard(['one', 'two']);
-  const by = (authorization?: string) =>
-    check(...visitor(authorization === undefined ? {} : { authorization }))?.status;
-  for (const good of ['Bearer one', 'bearer two', 'BEARER   two '])
-    assert.equal(by(good), undefined);
-  for (const bad of [
-    undefined,
-    '',
-    'Bearer',
-    'Bearer ',
-    'Bearer three',
-    'Bearer on',
-    'Bearer one two',
-    'one',
-    'Basic one',
-    'xBearer one',
-  ]) {
-    assert.equal(by(bad), 401, bad);
-  }
-});
-
 test('lets a link of another site open a page, and nothing but a link', () => {
   const check = createPageGuard(settings);
   const link = {
@@ -135,15 +111,6 @@ test('lets a link of another site open a page, and nothing but a link', () => {
   ]) {
     assert.equal(check(...visitor(other))?.status, 403, JSON.stringify(other));
   }
-});
-
-test('a token that was taken away is refused from then on, and the one in its place is good', () => {
-  const guard = createTokenGuard(['old', 'kept']);
-  const status = (token: string) =>
-    guard.check(...visitor({ authorization: `Bearer ${token}` }))?.status ?? 200;
-  assert.deepEqual([status('old'), status('kept'), status('new')], [200, 200, 401]);
-  guard.replace(['kept', 'new']);
-  assert.deepEqual([status('old'), status('kept'), status('new')], [401, 200, 200]);
 });
 
 test('accepts only pages of its own origin, by what the browser reports about their site', () => {

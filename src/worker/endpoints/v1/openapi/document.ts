@@ -225,7 +225,7 @@ function describeFailure(status: number, meanings: readonly string[]): Schema {
     headers: {
       ...requestIdHeader,
       ...seenHeaders,
-      ...(status === 503 ? retryAfterHeader : {}),
+      ...(status === 503 || status === 429 ? retryAfterHeader : {}),
     },
     content: {
       'application/problem+json': { schema: refer('Problem') },

@@ -164,17 +164,25 @@ const failed = (description: string): Schema => ({
   content: { 'application/problem+json': { schema: refer('Problem') } },
 });
 const refused: Schema = {
-  '401': failed('`UNAUTHORIZED`: no valid bearer token.'),
-  '403': failed('`CROSS_SITE`: a browser asks for a page of another site.'),
+  '401': failed('`UNAUTHORIZED`: no valid credentials.'),
+  '403': failed(
+    '`CROSS_SITE`: a browser asks for a page of another site. `FORBIDDEN`: the client lacks the permission that `missing` names.',
+  ),
   '421': failed('`UNKNOWN_HOST`: a `Host` that is not served here.'),
-  '503': failed('`NO_METRICS`: the supervisor did not answer in time.'),
+  '503': failed(
+    '`NO_METRICS`: the supervisor did not answer in time. `AUTH_BUSY`: too many JSON Web Tokens are being verified.',
+  ),
 };
 
 /** The paths. */
 export const insidePaths: Schema = {
   '/v1/stats': { get: describeAnswer('stats', 'The instance in one object.', 'Stats') },
   '/v1/requests': {
-    get: describeAnswer('requests', 'What runs now, over all workers.', 'RunningRequests'),
+    get: describeAnswer(
+      'requests',
+      'What runs now, over all workers: without the permission `observe` only what the client itself runs.',
+      'RunningRequests',
+    ),
   },
   '/v1/statements': {
     get: describeAnswer('statements', 'What statements cost, by their digests.', 'Statements'),
@@ -187,7 +195,8 @@ export const insidePaths: Schema = {
       parameters: [
         {
           ...{ name: 'id', in: 'path', required: true, schema: text },
-          description: 'An `id` of the list, or the X-Request-ID that the client has sent.',
+          description:
+            'An `id` of the list, or the X-Request-ID that the client has sent. To end requests of others needs the permission `kill`.',
         },
       ],
       responses: {

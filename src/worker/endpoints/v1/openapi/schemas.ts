@@ -1,4 +1,5 @@
 // Requests and replies of /v1 as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
+import { permissions } from '../../../../shared/clients/client.ts';
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
 import { isolationLevels } from '../../../../shared/sql/transactions.ts';
 import { maxListedWarnings } from '../../../execution/warnings.ts';
@@ -239,6 +240,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         code: { ...text, description: "MySQL's name of the error, or a code of the gateway's." },
         errno: { type: 'integer' },
         sqlstate: { ...text, pattern: '^[0-9A-Z]{5}$' },
+        missing: { enum: permissions, description: 'The permission that the client lacks.' },
         retryable: {
           ...flag,
           description: 'Whether the same request may be sent again without harm, and may succeed.',
@@ -248,7 +250,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         statement: { ...count, description: 'Which of several statements, from 0.' },
         offset: { ...count, description: 'Where in the statement, in UTF-16 units.' },
       },
-      ['hint', 'errno', 'sqlstate', 'statement', 'offset'],
+      ['hint', 'errno', 'sqlstate', 'missing', 'statement', 'offset'],
     ),
     description: 'RFC 9457.',
   },

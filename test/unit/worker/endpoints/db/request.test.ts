@@ -14,11 +14,12 @@ import { parseBody } from '../../../../../src/worker/endpoints/json-text.ts';
 import { rulesOf } from '../../../../../src/worker/request/compat.ts';
 import { anyCharacter, cases, fc } from '../../../../support/property.ts';
 
+const world = { usable: ['world'], served: ['world'] };
 const get = (raw: string, rules = rulesOf.off) =>
-  decodeDb(allAtOnce(parseDbQueryString(raw, rules, false)), ['world'], rules);
+  decodeDb(allAtOnce(parseDbQueryString(raw, rules, false)), world, rules);
 const post = (text: string | Buffer) => {
   const parsed = allAtOnce(parseBody(Buffer.from(text as string), false, true));
-  return decodeDb(parsed, ['world'], rulesOf.off);
+  return decodeDb(parsed, world, rulesOf.off);
 };
 
 function request(decoded: Decoded): DbRequest {

@@ -1,15 +1,23 @@
 // The identity of a request with an Idempotency-Key: its section, and every part of it that changes its meaning.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { createCaller, defaultCaller } from '../../../../../src/shared/clients/caller.ts';
+import { defaultClient } from '../../../../../src/shared/clients/client.ts';
 import { allAtOnce } from '../../../../../src/shared/pieces.ts';
 import { checkKey, keyOf } from '../../../../../src/worker/endpoints/v1/idempotency.ts';
 
 const table = { idempotencyTable: 'request_keys' };
-const usual = { method: 'POST', path: '/v1/query', fields: { sql: 'insert into t values (1)' } };
+const usual = {
+  method: 'POST',
+  path: '/v1/query',
+  fields: { sql: 'insert into t values (1)' },
+  caller: defaultCaller,
+};
 
 function keyFor(section: string, header: string, changed: Partial<typeof usual> | object = {}) {
-  const { method, path, fields } = { ...usual, ...changed };
-  const call = { request: { method }, head: { path } };
+  const { method, path, fields, caller } = { ...usual, ...changed };
+  const call = { request: { method }, head: { path }, record: { caller } };
   const keyed = allAtOnce(keyOf({ section, ...table }, header, call, { exact: () => fields }));
   if (!keyed.ok || keyed.key === null) return assert.fail(JSON.stringify(keyed));
   return keyed.key;
@@ -27,6 +35,25 @@ test('the same key of another section is another key, wherever one ends and the 
   ] as const) {
     assert.notEqual(keyFor(section, header).id, id, `${section} ${header}`);
   }
+});
+
+test('the same key of another client, or of another user of it, is another key', () => {
+  const web = { ...defaultClient, name: 'web' };
+  const owners = [
+    defaultCaller,
+    createCaller(web),
+    createCaller(web, 'one'),
+    createCaller(web, 'two'),
+    createCaller({ ...web, name: 'app' }, 'one'),
+  ];
+  const ids = owners.map((caller) => keyFor('shop', 'key', { caller }).id);
+  assert.equal(new Set(ids).size, owners.length);
+  assert.equal(keyFor('shop', 'key', { caller: createCaller(web, 'one') }).id, ids[2]);
+});
+
+test('a key of the client default is hashed as it was before there were clients', () => {
+  const sum = createHash('sha256').update('4:shop').update('3:key').digest('hex');
+  assert.equal(keyFor('shop', 'key').id, sum);
 });
 
 test('method, path and every field make another request; time and retries do not', () => {

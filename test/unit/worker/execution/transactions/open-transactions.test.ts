@@ -8,7 +8,7 @@ import {
 import { encodeTransactionToken } from '../../../../../src/worker/execution/transactions/transaction-token.ts';
 
 const owner = { pid: 4711, incarnation: '00112233aabbccdd', key: Buffer.alloc(32, 1) };
-const bearer = { section: 'shop', credential: 'secret' };
+const bearer = { section: 'shop', owner: 'secret' };
 const keeper: CommitKeeper = {
   begun: async () => {},
   settled: async () => {},

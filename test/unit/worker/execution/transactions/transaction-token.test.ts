@@ -1,4 +1,4 @@
-// The token of a held transaction is one for its own section and bearer alone, and for no other transaction.
+// The token of a held transaction is one for its own section and owner alone, and for no other transaction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -8,31 +8,27 @@ import {
 
 const key = Buffer.alloc(32, 1);
 const name = { pid: 4_000_000_000, incarnation: '00112233aabbccdd', serial: 281_474_976_710_655 };
-const bearer = { section: 'shop', credential: 'a-token-of-thirty-two-characters' };
+const bearer = { section: 'shop', owner: '["web","a user"]' };
 const text = encodeTransactionToken(name, bearer, key);
 
-test('a token names its transaction to its own bearer', () => {
+test('a token names its transaction to its own owner', () => {
   assert.deepEqual(decodeTransactionToken(text, bearer, key), name);
 });
 
-test('a token is invalid for a credential that differs in one character, in any place', () => {
-  const { credential } = bearer;
-  for (let at = 0; at < credential.length; at += 1) {
-    const other = `${credential.slice(0, at)}#${credential.slice(at + 1)}`;
-    assert.equal(
-      decodeTransactionToken(text, { ...bearer, credential: other }, key),
-      null,
-      `${at}`,
-    );
+test('a token is invalid for an owner that differs in one character, in any place', () => {
+  const { owner } = bearer;
+  for (let at = 0; at < owner.length; at += 1) {
+    const other = `${owner.slice(0, at)}#${owner.slice(at + 1)}`;
+    assert.equal(decodeTransactionToken(text, { ...bearer, owner: other }, key), null, `${at}`);
   }
-  for (const other of ['', credential.slice(0, -1), `${credential}x`]) {
-    assert.equal(decodeTransactionToken(text, { ...bearer, credential: other }, key), null, other);
+  for (const other of ['', owner.slice(0, -1), `${owner}x`]) {
+    assert.equal(decodeTransactionToken(text, { ...bearer, owner: other }, key), null, other);
   }
 });
 
 test('a token is none for another section, nor by the key of another instance', () => {
   assert.equal(decodeTransactionToken(text, { ...bearer, section: 'shop2' }, key), null);
-  const moved = { section: 'sho', credential: `p${bearer.credential}` };
+  const moved = { section: 'sho', owner: `p${bearer.owner}` };
   assert.equal(decodeTransactionToken(text, moved, key), null);
   assert.equal(decodeTransactionToken(text, bearer, Buffer.alloc(32, 2)), null);
 });

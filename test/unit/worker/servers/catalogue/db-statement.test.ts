@@ -1,6 +1,7 @@
 // A request to /db: one statement with its analysis, or a refusal before any SQL.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { defaultCaller } from '../../../../../src/shared/clients/caller.ts';
 import { allAtOnce } from '../../../../../src/shared/pieces.ts';
 import { builtInEverywhere } from '../../../../../src/shared/sql/vocabulary.ts';
 import { wishOf } from '../../../../../src/worker/endpoints/db/endpoint.ts';
@@ -26,11 +27,15 @@ const settings = {
 } as const;
 
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
-  const decoded = decodeDb(parseObject(JSON.stringify(request)), ['s'], rulesOf.off);
+  const decoded = decodeDb(
+    parseObject(JSON.stringify(request)),
+    { usable: ['s'], served: ['s'] },
+    rulesOf.off,
+  );
   assert.ok(decoded.ok);
   const { request: wanted } = decoded;
   assert.ok(wanted.sql !== null);
-  const wish = wishOf(wanted, wanted.sql);
+  const wish = wishOf(wanted, wanted.sql, defaultCaller);
   return allAtOnce(decideStatement({ ...settings, ...changed }, wish, 1000, nothingKnown));
 }
 
