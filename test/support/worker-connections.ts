@@ -59,8 +59,11 @@ export async function openAtEach(
 }
 
 /** Begins a transaction, which the connection's worker has from then on; its token. */
-export async function beginAt({ send, reply }: RawConnection): Promise<string> {
-  send(formatRequest('POST', '/v1/transaction', {}));
+export async function beginAt(
+  { send, reply }: RawConnection,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  send(formatRequest('POST', '/v1/transaction', {}, headers));
   const { status, body } = await reply();
   assert.equal(status, 201, body.toString());
   return JSON.parse(body.toString()).transaction;
