@@ -1,6 +1,11 @@
 // Writes the generated parts of the documents, of package.json and of the Dockerfile, from the program's tables and the project's facts.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
+import { type ClientOption, clientOptions } from '../src/shared/config/clients-file.ts';
+import {
+  describeClientOptions,
+  describeInitial,
+  describeOptions,
+} from '../src/shared/config/describe.ts';
 import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';
 import { describeType } from '../src/shared/config/values.ts';
 import {
@@ -27,6 +32,7 @@ import {
 /** The generated parts: each name in a page's marks, and its text. */
 const parts = {
   configuration: describeOptions,
+  clients: describeClientOptions,
   metrics: describeMetrics,
   codes: describeFailures,
   mysql: describeMysqlFailures,
@@ -35,6 +41,7 @@ const parts = {
   exits: () => ['| exit | meaning |', '|---|---|', ...exits.map(exitRow)].join('\n'),
   'manual-exits': listExits,
   'manual-configuration': listOptions,
+  'manual-clients': listClientOptions,
   reporting: () => describeReporting(readProjectFacts()),
   source: () => describeSource(readProjectFacts()),
   'image-source': () => describeImageSource(readProjectFacts()),
@@ -49,8 +56,8 @@ export const pages = {
   'CONTRIBUTING.md': ['source'],
   'deploy/docker/Dockerfile': ['image-source'],
   'docs/guides/other-languages.md': ['python', 'php', 'go'],
-  'docs/reference/configuration.md': ['configuration'],
-  'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
+  'docs/reference/configuration.md': ['configuration', 'clients'],
+  'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-clients', 'manual-exits'],
   'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
   'docs/reference/metrics.md': ['metrics'],
   'docs/reference/command-line.md': ['exits'],
@@ -101,6 +108,20 @@ function listOptions(): string {
       ];
       return { term: key, sentences: [...meaning, ...facts] };
     }),
+  );
+}
+
+function listClientOptions(): string {
+  return renderList(
+    Object.entries<ClientOption>(clientOptions).map(([key, option]) => ({
+      term: key,
+      sentences: [
+        `${option.meaning}.`,
+        `values: ${describeType(option.type)}.`,
+        `default: ${describeInitial(option)}.`,
+        ...(option.ofCredentials === true ? ['not in [anonymous].'] : []),
+      ],
+    })),
   );
 }
 

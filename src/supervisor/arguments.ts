@@ -8,7 +8,7 @@ import type { Target } from '../shared/config/load-config.ts';
 export type Command =
   | ({ readonly kind: 'start' | 'check' | 'foreground' } & Target)
   | ({ readonly kind: 'primary'; readonly address: string } & Target)
-  | { readonly kind: 'help' | 'version' }
+  | { readonly kind: 'help' | 'version' | 'new-token' }
   | Misuse;
 
 type Misuse = { readonly kind: 'misuse'; readonly problem: string };
@@ -18,6 +18,7 @@ export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <sect
        dbhttpd --check -c <path> -s ... [-m ...]
        dbhttpd --foreground -c <path> -s ... [-m ...]
        dbhttpd --primary <address> -c <path> -s ... [-m ...]
+       dbhttpd --new-token
        dbhttpd --help | -h | --version
 
   -c            the configuration file
@@ -26,6 +27,7 @@ export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <sect
   --check       validate everything, connect once, print the effective settings; start nothing
   --foreground  stay in the foreground and log to stderr
   --primary     set the server that is the primary, after a deliberate return to it or a restore
+  --new-token   print a random token and its line of the clients file; takes nothing else
   --help, -h    this text
   --version     the version
 
@@ -35,7 +37,7 @@ A start prints nothing. Its exit status is the result, and the log has the reaso
 Stop it with kill $(cat <pidfile>).
 `;
 
-const modes = ['check', 'foreground', 'help', 'version'] as const;
+const modes = ['check', 'foreground', 'new-token', 'help', 'version'] as const;
 
 /** Parses the arguments after the script's name. */
 export function parseArguments(argv: readonly string[]): Command {
@@ -56,6 +58,9 @@ export function parseArguments(argv: readonly string[]): Command {
   const chosen = modes.filter((mode) => parsed[mode] === true);
   if (chosen.includes('help')) return { kind: 'help' };
   if (chosen.includes('version')) return { kind: 'version' };
+  if (chosen.includes('new-token')) {
+    return argv.length === 1 ? { kind: 'new-token' } : misuse('--new-token takes nothing else');
+  }
   const address: unknown = parsed.primary;
   if (chosen.length + (address === undefined ? 0 : 1) > 1) {
     return misuse('--check, --foreground and --primary exclude each other');

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `dbhttpd`: arguments -> start, check, foreground, primary, help or version. Sets the exit status.
+// The command `dbhttpd`: arguments -> start, check, foreground, primary, new token, help or version. Sets the exit status.
 import '../shared/process/ignored-signals.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
@@ -15,6 +15,11 @@ switch (command.kind) {
   case 'version':
     process.stdout.write(`dbhttpd ${version}\n`);
     break;
+  case 'new-token': {
+    const { describeNewToken } = await import('./new-token.ts');
+    process.stdout.write(describeNewToken());
+    break;
+  }
   case 'misuse':
     process.stderr.write(`dbhttpd: ${command.problem}\n${usage}`);
     process.exitCode = exitCodes.usage;

@@ -20,10 +20,11 @@ import {
 import { options } from './options.ts';
 import { date, flag, integer, list, parseValue, type ValueOf, type ValueType } from './values.ts';
 
-/** One key of a client. `initial`: its default as it is written in the file. */
-type ClientOption = {
+/** One key of a client. `initial`: its default as it is written in the file. `computed`: the words for one that is not. */
+export type ClientOption = {
   readonly type: ValueType;
   readonly initial?: string;
+  readonly computed?: string;
   /** Requests without credentials cannot have it. */
   readonly ofCredentials?: true;
   readonly meaning: string;
@@ -31,10 +32,17 @@ type ClientOption = {
 
 const maxRequests = 1_000_000;
 
+/** A key that sections have, too. */
+const ofSection = {
+  computed: "the section's only",
+  meaning: 'as in a section; the smaller value counts',
+} as const;
+
 /** Every key of a client, in the order of the documentation. */
 export const clientOptions = {
   allow: {
     type: list,
+    computed: 'required',
     meaning: `what it may do: \`all\`, or some of ${permissions.map((one) => `\`${one}\``).join(', ')}`,
   },
   token_sha256: {
@@ -53,27 +61,27 @@ export const clientOptions = {
     ofCredentials: true,
     meaning: 'claims that it may state itself, in `Dbhttpd-Claims`',
   },
-  sections: { type: list, meaning: 'the sections that it may use' },
+  sections: {
+    type: list,
+    computed: 'all served sections',
+    meaning: 'the sections that it may use',
+  },
   read_only: { type: flag, initial: 'off', meaning: 'only statements that read' },
   share: { type: integer(1, 1000), initial: '1', meaning: 'its weight where requests wait' },
   max_in_flight: {
     type: integer(1, maxRequests),
+    computed: 'no limit',
     meaning: 'requests of it that may run at once, per worker',
   },
   queue: {
     type: integer(0, maxRequests),
+    computed: "the section's only",
     meaning: 'requests of it that may wait, per worker',
   },
-  max_rows: { type: options.max_rows.type, meaning: 'as in a section; the smaller value counts' },
-  max_result_bytes: {
-    type: options.max_result_bytes.type,
-    meaning: 'as in a section; the smaller value counts',
-  },
-  statement_timeout: {
-    type: options.statement_timeout.type,
-    meaning: 'as in a section; the smaller value counts',
-  },
-  max_wait: { type: options.max_wait.type, meaning: 'as in a section; the smaller value counts' },
+  max_rows: { ...ofSection, type: options.max_rows.type },
+  max_result_bytes: { ...ofSection, type: options.max_result_bytes.type },
+  statement_timeout: { ...ofSection, type: options.statement_timeout.type },
+  max_wait: { ...ofSection, type: options.max_wait.type },
   expires: {
     type: date,
     ofCredentials: true,

@@ -1,5 +1,6 @@
-// Descriptions of settings: the reference of all keys, and the effective values of a section with masked secrets.
+// Descriptions of settings: the references of all keys, and the effective values of a section with masked secrets.
 import { formatCandidate, formatListenAddress } from './addresses.ts';
+import { type ClientOption, clientOptions } from './clients-file.ts';
 import type { Config } from './config.ts';
 import {
   fieldOf,
@@ -24,8 +25,26 @@ export function describeOptions(): string {
   );
 }
 
+/** The reference of every key of a clients file, as a Markdown table. */
+export function describeClientOptions(): string {
+  const rows = Object.entries<ClientOption>(clientOptions).map(([key, option]) => {
+    const { type, ofCredentials, meaning } = option;
+    const ofAnonymous = ofCredentials === true ? 'no' : 'yes';
+    return `| \`${key}\` | ${describeType(type)} | ${describeInitial(option)} | ${ofAnonymous} | ${meaning} |`;
+  });
+  return [
+    '| key | value | default | in `[anonymous]` | meaning |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
 /** A key's default: as it is written in the file, how it is computed, or that there is none. */
-export function describeInitial({ initial, computed }: Option): string {
+export function describeInitial({
+  initial,
+  computed,
+}: Pick<Option, 'initial' | 'computed'>): string {
   return initial === undefined ? (computed ?? 'none') : `\`${initial}\``;
 }
 

@@ -19,6 +19,7 @@ import { holderOf } from '../claim/claim.ts';
 import { bindListener, isTaken } from '../listener/listener.ts';
 import { findNearExpiry } from '../observe/expiry-watch.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
+import { describeClients, findClientWarnings } from './clients.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {
   type Finding,
@@ -43,7 +44,13 @@ export async function check(target: Target, env: Environment): Promise<ExitCode>
 
 async function examine(target: Target, env: Environment): Promise<Report> {
   const loaded = loadConfig(target, env, currentPlace());
-  const nothing = { sections: [], instance: null, servers: [], creations: [] } as const;
+  const nothing = {
+    sections: [],
+    clients: [],
+    instance: null,
+    servers: [],
+    creations: [],
+  } as const;
   switch (loaded.kind) {
     case 'unreadable': {
       const place = { file: target.configPath, section: null, server: null, key: null, line: null };
@@ -63,12 +70,14 @@ async function examine(target: Target, env: Environment): Promise<Report> {
       const tables = sections.map(tableOf).filter((table) => table !== null);
       return {
         sections,
+        clients: describeClients(config),
         instance,
         servers: databases.servers,
         creations: [...new Set(tables.map(describeCreation))],
         findings: [
           ...warnings.map(invalid),
           ...findNearExpiries(sections),
+          ...findClientWarnings(config, Date.now()),
           ...findUncreatable(config),
           ...unbindable,
           ...databases.findings,

@@ -31,6 +31,8 @@ export type ServerReport = {
 export type Report = {
   /** The sections whose settings are valid. */
   readonly sections: Sections | readonly [];
+  /** A table of who may do what. Empty: no clients are configured. */
+  readonly clients: readonly string[];
   /** The running instance's report about itself; null: none runs. */
   readonly instance: string | null;
   /** The servers of the sections of which at least one server can be reached. */
@@ -53,9 +55,9 @@ export function warning(place: Place, message: string): Finding {
   return { ...place, severity: 'warning', message };
 }
 
-/** The lines for stdout: settings, instance, servers with their warnings, statements. */
+/** The lines for stdout: settings, clients, instance, servers with their warnings, statements. */
 export function formatReport(report: Report): readonly string[] {
-  const { sections, instance, servers, creations, findings } = report;
+  const { sections, clients, instance, servers, creations, findings } = report;
   const warningsOf = (section: string | null, server: string | null) =>
     findings
       .filter((one) => one.severity === 'warning' && one.server === server)
@@ -67,7 +69,8 @@ export function formatReport(report: Report): readonly string[] {
       `[${section.section}] of ${section.configPath}`,
       ...describeConfig(section).map((line) => `  ${line}`),
     ]),
-    ...(instance === null ? [] : [`instance: ${instance}`]),
+    ...(clients.length === 0 ? [] : ['', ...clients]),
+    ...(instance === null ? [] : [...(clients.length === 0 ? [] : ['']), `instance: ${instance}`]),
     ...servers.flatMap(({ section, server, lines }) => [
       '',
       ...(isAlone ? [] : [`[${section}] ${server}`]),
@@ -93,7 +96,7 @@ function hasOneServer({ sections }: Report): boolean {
 }
 
 function formatPlace({ file, section, server, key, line, message }: Finding, isAlone: boolean) {
-  if (section === null && line === null) return '';
+  if (section === null && key === null && line === null && message.includes(file)) return '';
   if (server === null) return `${formatFaultPlace({ file, section, key, line })}: `;
   if (isAlone) return '';
   return message.includes(server) ? `[${section}] ` : `[${section}] ${server}: `;

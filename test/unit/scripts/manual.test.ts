@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { clientOptions } from '../../../src/shared/config/clients-file.ts';
 import { optionKeys } from '../../../src/shared/config/options.ts';
 import { exitCodes } from '../../../src/shared/process/exit-codes.ts';
 import { usage } from '../../../src/supervisor/arguments.ts';
@@ -32,6 +33,7 @@ test('it has the sections of a manual page, in their order', () => {
     'DESCRIPTION',
     'OPTIONS',
     'CONFIGURATION',
+    'CLIENTS',
     'SIGNALS',
     'ENVIRONMENT',
     'FILES',
@@ -62,15 +64,16 @@ test('every macro is one of mdoc, every list and display is closed, no line is e
 });
 
 test('it has every option of the command line', () => {
-  const options = new Set(usage.match(/(?<= |\[)--?\w+/g));
+  const options = new Set(usage.match(/(?<= |\[)--?\w[\w-]*/g));
   const reported = termsOf('OPTIONS').flatMap((term) => term.match(/(?<=Fl )\S+/g) ?? []);
-  const written = reported.map((name) => `-${name.replace('\\-', '-')}`);
+  const written = reported.map((name) => `-${name.replaceAll('\\-', '-')}`);
   assert.deepEqual(written.sort(), [...options].sort());
 });
 
-test('it has every key and every exit status', () => {
+test('it has every key, every key of the clients file and every exit status', () => {
   const ofCommand = (term: string) => term.replace(/^Cm /, '');
   assert.deepEqual(termsOf('CONFIGURATION').map(ofCommand), optionKeys);
+  assert.deepEqual(termsOf('CLIENTS').map(ofCommand), Object.keys(clientOptions));
   assert.deepEqual(termsOf('EXIT STATUS').map(ofCommand), Object.values(exitCodes).map(String));
 });
 

@@ -23,6 +23,11 @@ test('help and version need nothing else', () => {
   assert.equal(parseArguments(['--version']).kind, 'version');
 });
 
+test('a new token needs nothing else, and takes nothing else', () => {
+  assert.deepEqual(parseArguments(['--new-token']), { kind: 'new-token' });
+  assert.equal(parseArguments(['--new-token', '--help']).kind, 'help');
+});
+
 test('a section remains a text even if it looks like a number', () => {
   const command = parseArguments(['-c', '/x', '-s', '007']);
   assert.equal(command.kind === 'start' ? command.sections[0] : null, '007');
@@ -74,6 +79,10 @@ const misuses: readonly (readonly string[])[] = [
   ['--primary', 'a', '--check', '-c', '/x', '-s', 'y'],
   ['--primary', 'a', '--foreground', '-c', '/x', '-s', 'y'],
   ['--primary', 'a', '-s', 'y'],
+  ['--new-token', '-c', '/x', '-s', 'y'],
+  ['--new-token', '--check', '-c', '/x', '-s', 'y'],
+  ['--new-token', '--new-token'],
+  ['--new-token', 'web'],
 ];
 for (const argv of misuses) {
   test(`a misuse: ${argv.join(' ') || '(nothing)'}`, () => {
