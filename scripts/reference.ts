@@ -20,6 +20,7 @@ import {
 import { errorName } from '../src/shared/mysql/error-names.ts';
 import { supervisorMetrics, workerMetrics } from '../src/shared/observe/metrics.ts';
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
+import { describeDoors } from './support/doors.ts';
 import { renderList } from './support/mdoc.ts';
 import {
   completePackage,
@@ -33,6 +34,7 @@ import {
 const parts = {
   configuration: describeOptions,
   clients: describeClientOptions,
+  doors: describeDoors,
   metrics: describeMetrics,
   codes: describeFailures,
   mysql: describeMysqlFailures,
@@ -56,6 +58,7 @@ export const pages = {
   'CONTRIBUTING.md': ['source'],
   'deploy/docker/Dockerfile': ['image-source'],
   'docs/guides/other-languages.md': ['python', 'php', 'go'],
+  'docs/operate/clients.md': ['doors'],
   'docs/reference/configuration.md': ['configuration', 'clients'],
   'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-clients', 'manual-exits'],
   'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],

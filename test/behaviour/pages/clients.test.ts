@@ -1,5 +1,6 @@
 // docs/operate/clients.md: --check accepts each setup as it stands, and prints who may do what as the page shows it.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -17,9 +18,10 @@ const commands = blocks.filter(({ mark }) => mark === '');
 const setups = [...new Set(files.map(({ heading }) => heading))];
 const database = useDatabase();
 
-/** Writes the files of a setup. Returns what replaces their paths in the commands. */
-function writeSetup(t: TestContext, heading: string): (commands: string) => string {
-  const { directory, configPath } = daemonFor(t);
+/** Writes the files of a setup. `localise` replaces their paths in the commands. */
+function writeSetup(t: TestContext, heading: string) {
+  const daemon = daemonFor(t);
+  const { directory, configPath } = daemon;
   const path = (name: string) => join(directory, name);
   const localise = (page: string) =>
     page
@@ -34,7 +36,7 @@ function writeSetup(t: TestContext, heading: string): (commands: string) => stri
     else assert.fail(`a block that is none of a setup's: ${mark}`);
   }
   for (const name of ['password', 'reports']) write(path(name), `${database.password}\n`);
-  return localise;
+  return { daemon, localise };
 }
 
 /** Points the sections of a setup to the database here, and the instance to files of its own. */
@@ -53,7 +55,7 @@ function reach(settings: string, path: (name: string) => string): string {
 
 for (const heading of setups) {
   test(`${heading}: --check accepts the files, and prints what the page shows`, async (t) => {
-    const localise = writeSetup(t, heading);
+    const { localise } = writeSetup(t, heading);
     const page = openCommands(commands, heading, {
       localise,
       // Faults are on stderr, which the page's pipe does not take.
@@ -70,10 +72,29 @@ test('Tokens: the command prints what the page shows', async () => {
   page.end();
 });
 
+test('Permissions: a client that lacks one gets what the page shows', async (t) => {
+  const { daemon, localise } = writeSetup(t, 'One backend');
+  const path = join(daemon.directory, 'clients.ini');
+  const digest = createHash('sha256').update('of-the-backend').digest('hex');
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/[0-9a-f]{64}/, digest));
+  const token = join(daemon.directory, 'backend.token');
+  writeFileSync(token, 'of-the-backend\n');
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  const page = openCommands(commands, 'Permissions', {
+    localise: (command) =>
+      localise(command)
+        .replaceAll('/root/backend.token', token)
+        .replaceAll('127.0.0.1:9090', daemon.address()),
+  });
+  await page.watch();
+  await page.run();
+  page.end();
+});
+
 test('there are three setups, and every section with commands is run', () => {
   assert.equal(setups.length, 3);
   const all = commands.filter(({ language }) => language === 'sh').map(({ heading }) => heading);
-  assert.deepEqual([...new Set(all)], [...setups, 'Tokens']);
+  assert.deepEqual([...new Set(all)], [...setups, 'Permissions', 'Tokens']);
 });
 
 test('the page has every permission, and names every key', () => {
