@@ -15,7 +15,8 @@ export const guardMutations: readonly Mutation[] = [
     promise: 'a removed token is refused',
     file: 'src/worker/request/identify.ts',
     before: 'replace(credentials: Credentials): void {',
-    after: 'replace(credentials: Credentials): void {\n    if (credentials.tokens.length > 0) return;',
+    after:
+      'replace(credentials: Credentials): void {\n    if (credentials.tokens.length > 0) return;',
     tests: ['test/unit/worker/request/identify.test.ts'],
   },
   {
