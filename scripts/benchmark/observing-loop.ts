@@ -84,6 +84,7 @@ function observeRequest(observe: Observe): void {
   record.statementsBegin();
   const summary: ExchangeSummary = {
     requestId: record.requestId,
+    client: 'default',
     section: 'bench',
     traceId: record.traceId,
     status: 200,

@@ -219,10 +219,17 @@ export const failures = {
     meaning: "with its parameters the statement would be longer than MySQL's `max_allowed_packet`",
     repeat: 'changed',
   },
+  CLIENT_BUSY: {
+    status: 429,
+    sentStatus: 502,
+    meaning: 'as many requests of the client are waiting as its own `queue` allows',
+    repeat: 'yes',
+  },
   QUEUE_FULL: {
     status: 503,
     sentStatus: 502,
-    meaning: 'as many requests as `queue` allows are waiting for a connection',
+    meaning:
+      'as many requests as `queue` allows are waiting for a connection; this was the newest of the client with the longest queue for its share',
     repeat: 'yes',
   },
   WAITED_TOO_LONG: {

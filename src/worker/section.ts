@@ -36,7 +36,7 @@ const minPoolForPipeline = 4;
 
 /** The parts that a section gets from its worker. */
 export type SectionParts = SectionSurroundings &
-  Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
+  Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes' | 'accounts'> & {
     readonly rowModule: RowModule | null;
     readonly slowQueryMs: number;
     readonly observe: Observe;
@@ -110,13 +110,15 @@ export class Section {
       rowModule,
       sectionJson: asciiJson(section),
       holdBytes,
-      retryAfterSeconds: () => this.leading.retryAfterSeconds,
+      accounts: parts.accounts,
+      retryAfterSeconds: (account) => this.leading.pool.retryAfterSeconds(account),
       maxStatementBytes: () => this.leading.maxStatementBytes,
       slowReaders: createSlowReaders(this.all, onGivenUp, log),
       observe: (observation) => {
         if (observation.kind === 'statements finished') {
           this.#metrics.count(observation.summary);
-          this.#overload.observe(observation.summary.code, performance.now());
+          const { code, client } = observation.summary;
+          this.#overload.observe(code, client, performance.now());
         }
         observe(observation);
       },
@@ -250,7 +252,7 @@ function createSlowReaders(
   let lastLogged = Number.NEGATIVE_INFINITY;
   let unlogged = 0;
   return new SlowReaders({
-    othersWait: () => servers.some(({ pool }) => pool.queue.length > 0),
+    othersWait: () => servers.some(({ pool }) => pool.isShort),
     maxSessions: () => Math.max(0, Math.min(...servers.map(({ reserved }) => reserved.room))),
     onGivenUp: (count) => {
       onGivenUp(count);

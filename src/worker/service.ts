@@ -55,6 +55,7 @@ import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
 import { createRoutes } from './routes.ts';
 import { Section, stopping } from './section.ts';
+import { Accounts } from './servers/account.ts';
 
 /** The parts that the service gets from its process. */
 export type Surroundings = {
@@ -95,6 +96,8 @@ export class Service {
   readonly server: Server;
   /** The requests in flight. */
   readonly live = new LiveExchanges<Exchange>();
+  /** The accounts of the clients, over all sections. */
+  readonly accounts = new Accounts();
   readonly #surroundings: Surroundings;
   /** The instance's. */
   readonly #config: Config;
@@ -148,13 +151,14 @@ export class Service {
     this.#hasRowModule = rowModule !== null;
     const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
     const buffers = new BufferPool();
-    const { live } = this;
+    const { live, accounts } = this;
     const open = (config: Config) =>
       new Section(config, {
         arena,
         reportTablesChanged,
         log,
         live,
+        accounts,
         peers,
         buffers,
         rowModule,

@@ -5,8 +5,8 @@ import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { RequestConsistency } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
-import type { WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
+import type { WaitLimit } from '../servers/pool/wait-limit.ts';
 import { type Break, describeBreak, type Interruption, isWorthAnotherTry } from './batch-break.ts';
 import { type BatchOwner, BatchWork, tableErrors } from './batch-work.ts';
 import {

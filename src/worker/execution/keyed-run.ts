@@ -113,8 +113,9 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
 
   /** A request that waits for the lock waits for another one's session: it takes a place as those in the queue do. */
   #takePlace(): void {
-    this.#hasPlace = this.#launcher.admission.admit();
-    if (!this.#hasPlace) this.#end({ kind: 'not executed', reason: 'queue full' });
+    const reason = this.#launcher.admission.admit(this.#times);
+    this.#hasPlace = reason === null;
+    if (reason !== null) this.#end({ kind: 'not executed', reason });
   }
 
   get isSent(): boolean {
@@ -276,7 +277,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
   }
 
   #leavePlace(): void {
-    if (this.#hasPlace) this.#launcher.admission.leave();
+    if (this.#hasPlace) this.#launcher.admission.leave(this.#times.account);
     this.#hasPlace = false;
   }
 

@@ -1,5 +1,6 @@
 // A run among several servers: it begins where it may run, and begins again at another server if that is safe.
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
+import type { NoPlace } from '../servers/pool/queue.ts';
 import type { Routed, Server } from '../servers/server.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Execution, RouteWish, RunEnd, RunEvents, RunSink, Unrouted } from './execution.ts';
@@ -237,9 +238,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if (this.#phase === 'waiting') return;
     this.#phase = 'waiting';
     this.#times.enter('waiting');
-    this.#hasPlace = this.#router.admission.admit();
-    if (!this.#hasPlace) {
-      this.#end(this.#unserved('queue full'));
+    const noPlace = this.#router.admission.admit(this.#times);
+    this.#hasPlace = noPlace === null;
+    if (noPlace !== null) {
+      this.#end(this.#unserved(noPlace));
       return;
     }
     this.#router.remember(this, null);
@@ -252,7 +254,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   #leavePlace(): void {
     if (this.#waitTimer !== null) clearTimeout(this.#waitTimer);
     this.#waitTimer = null;
-    if (this.#hasPlace) this.#router.admission.leave();
+    if (this.#hasPlace) this.#router.admission.leave(this.#times.account);
     this.#hasPlace = false;
   }
 
@@ -262,8 +264,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     return this.#unserved(reason === 'deadline' ? why : reason);
   }
 
-  #unserved(reason: StopReason | Unrouted | 'queue full'): RunEnd {
-    return { kind: this.#wasSent ? 'cut short' : 'not executed', reason };
+  #unserved(reason: StopReason | Unrouted | NoPlace): RunEnd {
+    return this.#wasSent ? { kind: 'cut short', reason } : { kind: 'not executed', reason };
   }
 
   #end(end: RunEnd): void {

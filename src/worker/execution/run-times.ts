@@ -1,12 +1,17 @@
-// Measures how long a request's statements have waited, how much of that for a new connection, and how long MySQL has had them.
+// Measures how long a request's statements have waited, how much of that for a new connection, and how long MySQL has had them. Its account
+// is that of the client whose time it is.
 import { performance } from 'node:perf_hooks';
-import type { WaitLimit } from '../servers/pool/queue.ts';
+import { defaultClient } from '../../shared/clients/client.ts';
+import { Account } from '../servers/account.ts';
+import type { RequestOwner, WaitLimit } from '../servers/pool/wait-limit.ts';
 
 /** The statements wait for MySQL, MySQL has them, or neither. */
 export type Activity = 'waiting' | 'working' | 'over';
 
 /** The times of one request, in ms. Only its run changes them. */
-export class RunTimes {
+export class RunTimes implements RequestOwner {
+  readonly account: Account;
+  readonly user: string | null;
   readonly #longestWaitMs: number;
   #activity: Activity = 'over';
   #since = 0;
@@ -16,14 +21,24 @@ export class RunTimes {
   /** The part of `#workedMs` up to the first answer; negative: none has come. */
   #firstAnswerMs = -1;
 
-  /** @param longestWaitMs how long the request may wait behind others; `max_wait` is a limit beside it */
-  constructor(longestWaitMs = Number.POSITIVE_INFINITY) {
+  /**
+   * @param longestWaitMs how long the request may wait behind others; `max_wait` is a limit beside it
+   * @param account missing: it is of no worker
+   * @param user the user within the client
+   */
+  constructor(
+    longestWaitMs = Number.POSITIVE_INFINITY,
+    account = new Account(defaultClient),
+    user: string | null = null,
+  ) {
+    this.account = account;
+    this.user = user;
     this.#longestWaitMs = longestWaitMs;
   }
 
   /** How long the request may wait behind others. @param since when it began to wait (performance.now) */
   waitLimit(since: number): WaitLimit {
-    return { since, longestMs: this.#longestWaitMs };
+    return { account: this.account, user: this.user, since, longestMs: this.#longestWaitMs };
   }
 
   get activity(): Activity {

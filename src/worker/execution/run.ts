@@ -10,8 +10,9 @@ import {
   unknownToken,
 } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
-import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
+import type { Refusal, RequestWaiter } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
+import type { WaitLimit } from '../servers/pool/wait-limit.ts';
 import type {
   Answer,
   Execution,
@@ -171,7 +172,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   // Reports of the run on its own session.
 
   /** The first of the identical reads that follow it goes on waiting in its place. */
-  handOverPlace(): Waiter | null {
+  handOverPlace(): RequestWaiter | null {
     const next = this.#wasWritten ? null : (this.#sharing?.handOver() ?? null);
     return next === null ? null : next.#goAlone().enqueued();
   }
@@ -298,7 +299,8 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     const { sql, shape, effects, isRead } = this.#statement;
     if (pipeline === null || shape === null || sql === null) return null;
     if (this.#consistency?.mustWait(isRead) === true) return null;
-    const place = pipeline.placeFor(shape, sql.length, performance.now());
+    const { account } = this.#times;
+    const place = pipeline.placeFor(shape, sql.length, account, performance.now());
     if (place === null || !effects.isHarmless()) return null;
     if (place.isDeep && !this.#takePlace()) return null;
     return new PipelineEntry(pipeline, place, { sql, shape, effects }, this);
@@ -334,14 +336,14 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   }
 
   #takePlace(): boolean {
-    this.#hasPlace = this.#context.pool.admission.admit();
+    this.#hasPlace = this.#context.pool.admission.admit(this.#times) === null;
     return this.#hasPlace;
   }
 
   #leavePlace(): void {
     if (!this.#hasPlace) return;
     this.#hasPlace = false;
-    this.#context.pool.admission.leave();
+    this.#context.pool.admission.leave(this.#times.account);
   }
 
   /** Leaves its leader, or the pipeline; the first follower takes its place. */
@@ -383,7 +385,8 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   }
 
   get #longestWaitMs(): number {
-    return Math.min(this.#context.pool.maxWaitMs, this.#waitLimit.longestMs);
+    const { pool } = this.#context;
+    return Math.min(pool.maxWaitMs, this.#times.account.maxWaitMs, this.#waitLimit.longestMs);
   }
 
   /** The time in which the leader runs is no wait for a connection. If another run leads by then, the wait begins with that run. */

@@ -6,8 +6,9 @@ import type { RequestConsistency } from '../servers/consistency/consistency.ts';
 import { proveAlive } from '../servers/pool/connecting.ts';
 import { killTimeoutMs } from '../servers/pool/control.ts';
 import type { Pool } from '../servers/pool/pool.ts';
-import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
+import type { Refusal, RequestWaiter } from '../servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../servers/pool/session.ts';
+import type { WaitLimit } from '../servers/pool/wait-limit.ts';
 import type { RunEnd } from './execution.ts';
 import type { RunTimes } from './run-times.ts';
 
@@ -16,7 +17,7 @@ export interface SessionUser {
   readonly waitLimit: WaitLimit;
   readonly isRecovering?: boolean;
   /** Called when it has waited for too long. Returns what takes its place in the queue; null, or missing: nothing does. */
-  handOverPlace?(): Waiter | null;
+  handOverPlace?(): RequestWaiter | null;
   /** The session is for reading only, so its position may be checked behind the statement. */
   readonly isRead: boolean;
   /** The following statements run in a READ ONLY transaction. */
@@ -41,7 +42,7 @@ export interface SessionUser {
 type Phase = 'created' | 'queued' | 'preparing' | 'over';
 
 /** An acquisition. Its creator starts it, and may stop it at any time. */
-export class SessionAcquisition implements Waiter {
+export class SessionAcquisition implements RequestWaiter {
   readonly #pool: Pool;
   /** Null: positions are not tracked. */
   readonly #consistency: RequestConsistency | null;
@@ -118,7 +119,7 @@ export class SessionAcquisition implements Waiter {
     return this.#user.isRecovering === true;
   }
 
-  handOverPlace(): Waiter | null {
+  handOverPlace(): RequestWaiter | null {
     return this.#user.handOverPlace?.() ?? null;
   }
 

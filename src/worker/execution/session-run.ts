@@ -7,9 +7,10 @@ import type { ServerFailure } from '../failure/failure.ts';
 import type { RequestConsistency } from '../servers/consistency/consistency.ts';
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import { killRunning } from '../servers/pool/control.ts';
-import type { Waiter, WaitLimit } from '../servers/pool/queue.ts';
+import type { RequestWaiter } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
+import type { WaitLimit } from '../servers/pool/wait-limit.ts';
 import {
   type RunContext,
   type RunEnd,
@@ -39,7 +40,7 @@ export interface SessionRunOwner extends ResultSink {
   readonly traceparent: string | null;
   /** Bytes made of the results so far. */
   readonly resultBytes: number;
-  handOverPlace(): Waiter | null;
+  handOverPlace(): RequestWaiter | null;
   /** The warnings of the statement, which has succeeded. Called at most once, and only if the statement asks for them. */
   listWarnings(warnings: readonly ServerWarning[]): void;
   /** A session is there: nothing is shared with later requests any more. */
@@ -97,7 +98,7 @@ export class SessionRun implements SessionUser, QueryEvents {
   }
 
   /** Returns the waiter for it, in a place of the queue that the caller has. */
-  enqueued(): Waiter {
+  enqueued(): RequestWaiter {
     this.#acquisition.enqueued();
     return this.#acquisition;
   }
@@ -170,7 +171,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     return this.#owner.waitLimit;
   }
 
-  handOverPlace(): Waiter | null {
+  handOverPlace(): RequestWaiter | null {
     return this.#owner.handOverPlace();
   }
 

@@ -46,6 +46,8 @@ export type ExchangeSummary = {
   readonly requestId: string;
   /** The section's name. */
   readonly section: string;
+  /** The client's name. */
+  readonly client: string;
   /** Null: the request is part of no trace. */
   readonly traceId: string | null;
   readonly status: number;

@@ -1,21 +1,36 @@
 // The log's lines about an overload: when it begins, every ten seconds while it lasts, and when it has ended. Times are those of
 // performance.now, in ms.
 import { performance } from 'node:perf_hooks';
+import { defaultClient } from '../../shared/clients/client.ts';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Log, LogFields } from '../../shared/process/log.ts';
+import { type BusyCode, isBusyCode } from '../servers/account.ts';
 
 /** How often a line is logged while an overload lasts. If nothing is rejected for this time, the overload has ended. */
 const logMs = 10_000;
 const checkMs = 1_000;
 
+/** The most clients that a line names: those with the most rejections. */
+const maxNamed = 10;
+
+const names = {
+  CLIENT_BUSY: 'client_busy',
+  QUEUE_FULL: 'queue_full',
+  WAITED_TOO_LONG: 'waited_too_long',
+} as const satisfies Record<BusyCode, string>;
+
 /** How many requests were rejected because too many wait for a connection. */
 class Rejections {
-  queueFull = 0;
-  waitedTooLong = 0;
+  readonly byCode: Record<BusyCode, number> = {
+    CLIENT_BUSY: 0,
+    QUEUE_FULL: 0,
+    WAITED_TOO_LONG: 0,
+  };
+  readonly byClient = new Map<string, number>();
 
-  count(code: 'QUEUE_FULL' | 'WAITED_TOO_LONG'): void {
-    if (code === 'QUEUE_FULL') this.queueFull += 1;
-    else this.waitedTooLong += 1;
+  count(code: BusyCode, client: string): void {
+    this.byCode[code] += 1;
+    this.byClient.set(client, (this.byClient.get(client) ?? 0) + 1);
   }
 }
 
@@ -41,12 +56,16 @@ export class Overload {
     this.#describeLoad = describeLoad;
   }
 
-  /** To be called with the failure of each finished request. @param code null: it succeeded, or MySQL rejected a statement */
-  observe(code: FailureCode | null, now: number): void {
-    if (code !== 'QUEUE_FULL' && code !== 'WAITED_TOO_LONG') return;
-    const lasting = this.#lasting ?? this.#begin(code, now);
-    lasting.all.count(code);
-    lasting.lately.count(code);
+  /**
+   * To be called with the failure of each finished request.
+   * @param code null: it succeeded, or MySQL rejected a statement
+   * @param client the client's name
+   */
+  observe(code: FailureCode | null, client: string, now: number): void {
+    if (!isBusyCode(code)) return;
+    const lasting = this.#lasting ?? this.#begin(code, client, now);
+    lasting.all.count(code, client);
+    lasting.lately.count(code, client);
     lasting.lastAt = now;
   }
 
@@ -80,9 +99,10 @@ export class Overload {
     });
   }
 
-  #begin(code: FailureCode, now: number): Lasting {
+  #begin(code: BusyCode, client: string, now: number): Lasting {
     this.#log.warn('an overload begins: requests are rejected, because too many wait', {
       code,
+      ...(client !== defaultClient.name && { client }),
       ...this.#describeLoad(),
     });
     const all = new Rejections();
@@ -93,10 +113,19 @@ export class Overload {
   }
 }
 
-function countsOf({ queueFull, waitedTooLong }: Rejections): LogFields {
+function countsOf({ byCode, byClient }: Rejections): LogFields {
+  const counts = Object.entries(byCode) as [BusyCode, number][];
+  const parts = counts.filter(([code, count]) => code !== 'CLIENT_BUSY' || count > 0);
   return {
-    rejected: queueFull + waitedTooLong,
-    queue_full: queueFull,
-    waited_too_long: waitedTooLong,
+    rejected: counts.reduce((sum, [, count]) => sum + count, 0),
+    ...Object.fromEntries(parts.map(([code, count]) => [names[code], count])),
+    ...describeClients(byClient),
   };
+}
+
+/** Nothing, where no clients are configured. */
+function describeClients(byClient: ReadonlyMap<string, number>): LogFields {
+  if ([...byClient.keys()].every((name) => name === defaultClient.name)) return {};
+  const ordered = [...byClient].sort(([, one], [, other]) => other - one).slice(0, maxNamed);
+  return { clients: ordered.map(([name, count]) => `${name}=${count}`).join(' ') };
 }

@@ -28,6 +28,7 @@ import {
 } from '../http/reply-transport.ts';
 import { type ReaderEvents, SlowReader, type SlowReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
+import { type Account, type Accounts, isBusyCode } from '../servers/account.ts';
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { noToken, type Tokens } from './consistency-tokens.ts';
@@ -42,8 +43,10 @@ export type ExchangeContext = {
   readonly executor: Executor;
   readonly buffers: BufferPool;
   readonly holdBytes: number;
-  /** When the requests that wait for a connection will have had one. */
-  readonly retryAfterSeconds: () => number;
+  /** The accounts of the worker's clients. */
+  readonly accounts: Accounts;
+  /** When the waiting requests of a client will have had a connection. */
+  readonly retryAfterSeconds: (account: Account) => number;
   readonly slowReaders: SlowReaders;
   /** For all sockets of the worker. */
   readonly peers: Peers;
@@ -149,9 +152,9 @@ export class Exchange
     this.#context = context;
     this.#request = request;
     this.#response = response;
-    const { maxWaitMs } = record.caller.client;
-    const longestWaitMs = timeoutMs * longestWaitShare;
-    this.#times = new RunTimes(Math.min(longestWaitMs, maxWaitMs ?? longestWaitMs));
+    const { client, user } = record.caller;
+    const account = context.accounts.of(client);
+    this.#times = new RunTimes(timeoutMs * longestWaitShare, account, user);
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // The effect of a batch is not known before its end.
@@ -389,7 +392,11 @@ export class Exchange
     if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#addTokenHeaders();
     if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
-    else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
+    else this.#fail(runFailure(end, this.#isRead, () => this.#retryAfterSeconds));
+  }
+
+  get #retryAfterSeconds(): number {
+    return this.#context.retryAfterSeconds(this.#times.account);
   }
 
   /** An executed statement is never reported as `failed`. */
@@ -468,6 +475,7 @@ export class Exchange
     const summary: ExchangeSummary = {
       requestId: this.requestId,
       section: this.#context.section,
+      client: this.#times.account.client.name,
       traceId: this.#request.record.traceId,
       status,
       outcome,
@@ -486,6 +494,7 @@ export class Exchange
       sql: sqlOf(this.#request.work),
     };
     this.#isReported = true;
+    if (isBusyCode(code)) this.#times.account.rejected[code] += 1;
     this.#context.observe({ kind: 'statements finished', summary });
     this.#request.record.statementsEnded(summary);
   }

@@ -34,6 +34,10 @@ type Cause = {
 };
 
 const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
+  'client busy': {
+    waiting: ['CLIENT_BUSY', 'Too many requests of this client are waiting.'],
+    isQueue: true,
+  },
   'queue full': {
     waiting: ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
     isQueue: true,
@@ -146,7 +150,7 @@ function notExecuted(reason: Reason, retryAfterSeconds: () => number): Failure {
   const [code, sentence] = waiting;
   if (reason === 'killed') return refusal(code, `${sentence} ${consequences.not_executed}`);
   return {
-    status: 503,
+    status: reason === 'client busy' ? failures.CLIENT_BUSY.status : 503,
     code,
     message: `${sentence} Nothing was executed; it is safe to try again.`,
     outcome: 'not_executed',

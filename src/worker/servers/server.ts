@@ -1,6 +1,5 @@
 // One server of a section as a worker uses it: its pool, control connection, readiness probe and catalogue.
 import { constants } from 'node:buffer';
-import { performance } from 'node:perf_hooks';
 import { type Candidate, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Credentials } from '../../shared/config/credentials.ts';
@@ -15,7 +14,6 @@ import { Catalogue } from './catalogue/catalogue.ts';
 import { Consistency, type ServerState } from './consistency/consistency.ts';
 import { prepare } from './pool/connecting.ts';
 import { Control, type ControlObservations } from './pool/control.ts';
-import { DrainRate } from './pool/drain-rate.ts';
 import { Pool, type PoolObservations } from './pool/pool.ts';
 import { Reachability } from './pool/reachability.ts';
 import { Readiness } from './pool/readiness.ts';
@@ -86,7 +84,6 @@ export class Server {
   #maxTextBytes = usualTextBytes;
   readonly #log: Log;
   #isWarned = false;
-  readonly #drainRate = new DrainRate(performance.now());
   #settings: ConnectionSettings;
 
   /** @param membership null: it is the only server, and any server that is reached is the right one */
@@ -113,7 +110,6 @@ export class Server {
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
         mayLend: membership === null ? null : ({ identity }) => membership.isKnown(identity),
-        onRelease: () => this.#drainRate.note(performance.now()),
         log,
       },
       this.#reachability,
@@ -137,11 +133,6 @@ export class Server {
   /** The longest statement that the server takes, with its parameters, in bytes, as the server reported it to the latest connection. */
   get maxStatementBytes(): number {
     return Math.min(this.#maxTextBytes, constants.MAX_STRING_LENGTH);
-  }
-
-  /** When the requests that wait now will have had a session. */
-  get retryAfterSeconds(): number {
-    return this.#drainRate.retryAfterSeconds(this.pool.queue.length, performance.now());
   }
 
   /** Opens a connection for the caller. */

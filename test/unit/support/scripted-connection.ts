@@ -109,6 +109,8 @@ export function createScriptedSession(
     isFresh: true,
     aliveAt: performance.now(),
     onLost: null,
+    holder: null,
+    heldSince: 0,
     createQuery: (sql: string, _trace: string | null, sink: ResultSink, events: QueryEvents) =>
       new QueryCommand(sql, connection, sink, events),
     ...more,

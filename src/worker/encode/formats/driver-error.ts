@@ -46,6 +46,7 @@ const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlSt
   FORBIDDEN: [1142, '42000'],
   AUTH_BUSY: [1040, '08004'],
   TOO_MANY_CONNECTIONS: [1040, '08004'],
+  CLIENT_BUSY: [1040, '08004'],
   QUEUE_FULL: [1040, '08004'],
   WAITED_TOO_LONG: [1040, '08004'],
   DEADLINE_WAITING: [1040, '08004'],

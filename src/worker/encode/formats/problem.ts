@@ -94,6 +94,7 @@ const titles = {
   417: 'Expectation Failed',
   421: 'Misdirected Request',
   422: 'Unprocessable Content',
+  429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   499: 'Client Closed Request',
   500: 'Internal Server Error',

@@ -31,7 +31,6 @@ const wantsOtherIsolation = 1665;
 
 /** One worker's part of the work. Its creator starts and closes it. */
 export class Purge implements Waiter {
-  readonly isOwn = true;
   readonly #poolOf: () => Pool | undefined;
   /** The pool of the session that it waits for, or has. */
   #pool: Pool | undefined;

@@ -4,8 +4,11 @@ import { firstRowCommand, runTogether, statementCommand } from '../../../shared/
 import type { Command } from '../../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Consistency } from '../../servers/consistency/consistency.ts';
-import type { WaitLimit } from '../../servers/pool/queue.ts';
+import { FairQueue, type Queued } from '../../servers/pool/fair-queue.ts';
+import type { Pool } from '../../servers/pool/pool.ts';
+import type { PoolAccount, PoolAccounts } from '../../servers/pool/pool-accounts.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
+import type { WaitLimit } from '../../servers/pool/wait-limit.ts';
 
 /** Statements in one write: behind a slow one they cannot be called back. */
 export const maxTogether = 32;
@@ -22,6 +25,14 @@ const limitingTimeoutMs = 1_000;
 /** Longer statements run on a session of their own. In characters. */
 export const longestPipelined = 8 * 1024;
 const maxBytesPerCharacter = 3;
+/** A client below its share does not wait for longer behind the statements of others if it can have a session of its own. */
+const crowdedMs = 1;
+/** A session that never has more statements at once saves nothing. */
+const fewStatements = 2;
+/** The usual time between two answers follows about so many answers. */
+const answersForUsual = 8;
+/** What a statement counts for while none has been answered. */
+const leastMs = 0.01;
 
 /** The question about the position after one write: an upper bound of what any of its statements saw. */
 export type PositionRead = {
@@ -31,15 +42,16 @@ export type PositionRead = {
 };
 
 /** A statement in the pipeline. */
-export interface PipelinedStatement {
+export interface PipelinedStatement extends Queued {
   readonly command: QueryCommand;
   /** It is about to be written: from now on it may have run. @param position null: nothing is asked after it */
   written(now: number, position: PositionRead | null): void;
   /** There will be no usable answer: a statement before it may have changed the session, or it has waited for too long. */
   expelled(): void;
-  /** How long it may wait to be written. */
-  readonly waitLimit: WaitLimit;
 }
+
+/** The parts of the pool that decide whose statements are written first. */
+export type PipelinePool = Pick<Pool, 'accounts' | 'isBelowShare'>;
 
 /** A session that answers several statements. */
 export class PipelineSession {
@@ -51,14 +63,24 @@ export class PipelineSession {
   /** When the last answer ended, or the first statement of a write was sent; performance.now(). */
   headSince = performance.now();
   readonly #consistency: Consistency | null;
+  readonly #accounts: PoolAccounts;
   readonly #outstanding: PipelinedStatement[] = [];
-  #waiting: PipelinedStatement[] = [];
+  readonly #waiting: FairQueue<PipelinedStatement>;
   #silentChecks = 0;
+  /** The usual time between two answers, in ms. */
+  #usualMs = 0;
+  /** The most statements that it has had at once since the last check. */
+  #deepest = 0;
 
   /** @param consistency null: positions are not tracked */
-  constructor(session: Session, consistency: Consistency | null) {
+  constructor(session: Session, consistency: Consistency | null, pool: PipelinePool) {
     this.session = session;
     this.#consistency = consistency;
+    this.#accounts = pool.accounts;
+    this.#waiting = new FairQueue(pool.accounts, {
+      mayTake: () => true,
+      isBelowShare: (own) => pool.isBelowShare(own),
+    });
   }
 
   /** Whether statements wait, and all that was written is answered. */
@@ -84,6 +106,25 @@ export class PipelineSession {
   /** Statements that are written or wait to be written. */
   get depth(): number {
     return this.#outstanding.length + this.#waiting.length;
+  }
+
+  /**
+   * Whether a statement of a client would wait behind a batch of other clients' statements: most of what is here is theirs, and takes longer
+   * than a millisecond.
+   */
+  isCrowdedFor(own: PoolAccount): boolean {
+    if (this.depth * this.#usualMs <= crowdedMs) return false;
+    let count = this.#waiting.waitingOf(own);
+    for (const { waitLimit } of this.#outstanding)
+      if (waitLimit.account === own.account) count += 1;
+    return count * 2 < this.depth;
+  }
+
+  /** Must be called at intervals. Returns whether it has gathered too few statements since the last call to be worth a connection. */
+  checkUse(): boolean {
+    const deepest = this.#deepest;
+    this.#deepest = this.depth;
+    return deepest <= fewStatements;
   }
 
   /** Must be called at intervals. Returns whether the server has been silent for long, although the worker has read all. */
@@ -118,20 +159,23 @@ export class PipelineSession {
   }
 
   add(statement: PipelinedStatement): void {
-    this.#waiting.push(statement);
+    this.#waiting.add(statement);
+    statement.waitLimit.account.enter();
+    if (this.depth > this.#deepest) this.#deepest = this.depth;
   }
 
   /** Takes a statement back; returns false when it has been written. */
   withdraw(statement: PipelinedStatement): boolean {
-    const at = this.#waiting.indexOf(statement);
-    if (at >= 0) this.#waiting.splice(at, 1);
-    return at >= 0;
+    if (!this.#waiting.remove(statement)) return false;
+    statement.waitLimit.account.leave();
+    return true;
   }
 
   /** Replaces a statement that has not been written. */
   replace(statement: PipelinedStatement, by: PipelinedStatement): void {
-    const at = this.#waiting.indexOf(statement);
-    if (at >= 0) this.#waiting[at] = by;
+    if (!this.#waiting.replace(statement, by)) return;
+    by.waitLimit.account.enter();
+    statement.waitLimit.account.leave();
   }
 
   /** Sends all statements away. Answers that still come are ignored. */
@@ -142,16 +186,16 @@ export class PipelineSession {
 
   /** Sends away what is not written yet. */
   expelWaiting(): void {
-    for (const statement of this.#waiting.splice(0)) statement.expelled();
+    const all = this.#waiting.clear();
+    for (const { waitLimit } of all) waitLimit.account.leave();
+    for (const statement of all) statement.expelled();
   }
 
   /** Sends away the statements that are not written yet and have waited for too long. */
   expelLate(isLate: (limit: WaitLimit) => boolean): void {
     if (this.#waiting.length === 0) return;
-    const late = this.#waiting.filter(({ waitLimit }) => isLate(waitLimit));
-    if (late.length === 0) return;
-    this.#waiting = this.#waiting.filter((statement) => !late.includes(statement));
-    for (const statement of late) statement.expelled();
+    const late = [...this.#waiting].filter(({ waitLimit }) => isLate(waitLimit));
+    for (const statement of late) if (this.withdraw(statement)) statement.expelled();
   }
 
   /**
@@ -160,7 +204,7 @@ export class PipelineSession {
    */
   flush(now: number): void {
     if (!this.isDue) return;
-    const batch = this.#takeBatch();
+    const batch = this.#takeBatch(now);
     const asked =
       this.#consistency === null ? null : createPositionRead(this.session, this.#consistency);
     this.headSince = now;
@@ -175,18 +219,33 @@ export class PipelineSession {
     this.session.connection.sendTogether(commands);
   }
 
-  #takeBatch(): readonly PipelinedStatement[] {
-    if (this.#waiting.length > maxTogether) return this.#waiting.splice(0, maxTogether);
-    const batch = this.#waiting;
-    this.#waiting = [];
+  /** Clients take turns, as if each statement took the usual time. */
+  #takeBatch(now: number): readonly PipelinedStatement[] {
+    const all = this.#waiting.length <= maxTogether ? this.#waiting.takeAll() : null;
+    if (all !== null) return all;
+    this.#accounts.noteWait(true, now);
+    const batch: PipelinedStatement[] = [];
+    while (batch.length < maxTogether) {
+      const next = this.#waiting.take(now);
+      if (next === undefined) break;
+      batch.push(next);
+      this.#accounts.of(next.waitLimit.account).pledgedMs += Math.max(this.#usualMs, leastMs);
+    }
+    for (const { waitLimit } of batch) this.#accounts.of(waitLimit.account).pledgedMs = 0;
     return batch;
   }
 
-  /** Notes that the head's answer has ended. Returns how long it was the head, in ms. */
+  /** Notes that the head's answer has ended, which its client pays for. Returns how long it was the head, in ms. */
   headEnded(now: number): number {
-    this.#outstanding.shift();
+    const head = this.#outstanding.shift();
     const ms = now - this.headSince;
     this.headSince = now;
+    this.#usualMs += (ms - this.#usualMs) / answersForUsual;
+    if (head !== undefined) {
+      const { account } = head.waitLimit;
+      this.#accounts.of(account).add(ms);
+      account.leave();
+    }
     return ms;
   }
 }

@@ -4,10 +4,11 @@ import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultSink } from '../../../shared/mysql/query.ts';
 import type { Log } from '../../../shared/process/log.ts';
+import type { Account } from '../../servers/account.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
-import type { WaitLimit } from '../../servers/pool/queue.ts';
 import { LateCheck } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
+import type { WaitLimit } from '../../servers/pool/wait-limit.ts';
 import type { Server } from '../../servers/server.ts';
 import {
   heldUpMs,
@@ -28,12 +29,6 @@ const limitErrors = new Set([1969, 3024]);
 
 /** ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: what was taken for a read writes. */
 const readOnlyError = 1792;
-
-/** The limit of a read without a client. */
-const noLimit: WaitLimit = {
-  since: Number.POSITIVE_INFINITY,
-  longestMs: Number.POSITIVE_INFINITY,
-};
 
 /** A statement that the pipeline may run. */
 export type QuickRead = {
@@ -109,16 +104,36 @@ export class Pipeline {
     };
   }
 
-  /** A session with room for a statement of this shape; null: it runs on a session of its own. Opens sessions when they are needed. */
-  placeFor(shape: number, sqlLength: number, now: number): PipelineSession | null {
-    if (this.#isClosed || !this.latencies.isQuick(shape, now)) return null;
-    if (this.#sessions.length + this.#opening < maxSessions) this.#open();
+  /**
+   * A session with room for a statement of this shape; null: it runs on a session of its own, or waits for one. Opens sessions when they are
+   * needed.
+   * @param account the client's
+   */
+  placeFor(
+    shape: number,
+    sqlLength: number,
+    account: Account,
+    now: number,
+  ): PipelineSession | null {
+    if (this.#isClosed || account.room <= 0 || !this.latencies.isQuick(shape, now)) return null;
+    const { accounts } = this.#pool;
+    const own = accounts.arrive(account, now);
+    const comesFirst = accounts.isShared && this.#pool.isBelowShare(own);
+    // If it comes first where requests wait, it needs no session of the pipeline, which those behind it would lack.
+    const mayOpen = !comesFirst || !this.#pool.isShort;
+    if (mayOpen && this.#sessions.length + this.#opening < maxSessions) this.#open();
+    const best = this.#findShallowest(sqlLength, now);
+    if (best === null || best.depth >= maxDepth) return null;
+    return comesFirst && best.isCrowdedFor(own) && this.#pool.isFreeFor(own) ? null : best;
+  }
+
+  #findShallowest(sqlLength: number, now: number): PipelineSession | null {
     let best: PipelineSession | null = null;
     for (const candidate of this.#sessions) {
       if (!candidate.isOpenTo(sqlLength, now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
-    return best !== null && best.depth < maxDepth ? best : null;
+    return best;
   }
 
   /** Writes the statement together with others that come soon. */
@@ -216,7 +231,6 @@ export class Pipeline {
   #open(): void {
     this.#opening += 1;
     this.#pool.request({
-      isOwn: true,
       granted: (session) => void this.#admit(session),
       refused: () => {
         this.#opening -= 1;
@@ -240,7 +254,7 @@ export class Pipeline {
     try {
       await limitStatements(session);
       if (this.#isClosed) this.#pool.release(session, 'unclean');
-      else this.#add(new PipelineSession(session, this.#server.consistency));
+      else this.#add(new PipelineSession(session, this.#server.consistency, this.#pool));
     } catch {
       this.#log.warn('a session could not be prepared for pipelining');
       this.#pool.release(session, 'broken');
@@ -261,7 +275,8 @@ export class Pipeline {
       if (place.checkSilence(now)) {
         place.session.connection.destroy(new Error('the server did not keep the time limit'));
       }
-      if (place.isStale(now)) this.#retire(place);
+      const isLittleUsed = place.checkUse() && this.#pool.accounts.isShared;
+      if (place.isStale(now) || (isLittleUsed && this.#pool.isShort)) this.#retire(place);
     }
   }
 
@@ -294,6 +309,7 @@ export class Pipeline {
 /** A read that has a place in the pipeline. It calls its client until it is detached. */
 export class PipelineEntry implements PipelinedStatement, QueryEvents {
   readonly command: QueryCommand;
+  readonly waitLimit: WaitLimit;
   readonly #pipeline: Pipeline;
   readonly #place: PipelineSession;
   readonly #read: QuickRead;
@@ -305,11 +321,8 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
     this.#place = place;
     this.#read = read;
     this.#client = client;
+    this.waitLimit = client.waitLimit;
     this.command = place.session.createQuery(read.sql, client.traceparent, client, this);
-  }
-
-  get waitLimit(): WaitLimit {
-    return this.#client?.waitLimit ?? noLimit;
   }
 
   /** Writes it together with others that come soon. */

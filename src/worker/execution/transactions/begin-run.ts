@@ -9,10 +9,11 @@ import {
 } from '../../../shared/sql/transactions.ts';
 import { RequestConsistency } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
-import type { Refusal, WaitLimit } from '../../servers/pool/queue.ts';
+import type { Refusal } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { boundIdling } from '../../servers/pool/session.ts';
+import type { WaitLimit } from '../../servers/pool/wait-limit.ts';
 import {
   type Execution,
   type RunContext,
@@ -99,7 +100,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
         break;
       case 'acquiring':
         this.#acquisition.stop();
-        reserved.release();
+        reserved.release(this.#times.account);
         break;
       case 'beginning':
         // A transaction that has begun is rolled back after its answer, within a second.
@@ -144,7 +145,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
   }
 
   denied(end: RunEnd): void {
-    this.#context.reserved.release();
+    this.#context.reserved.release(this.#times.account);
     this.#end(end);
   }
 
@@ -166,7 +167,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
       lease.session.connection.destroy(new Error('a BEGIN ended in an exception', { cause }));
       this.#endLease(lease);
       this.#context.pool.release(lease.session, 'broken');
-      this.#context.reserved.release();
+      this.#context.reserved.release(this.#times.account);
     }
     this.#end({ kind: 'faulted', isSent: this.#isSent, cause });
   }
@@ -192,7 +193,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     if (answered.kind === 'answered' && error === null && !lease.isLost && !isStopped) {
       this.#endLease(lease);
       const { isReadOnly } = wish;
-      this.#onBegun({ session, context: this.#context, savepoint, isReadOnly });
+      this.#onBegun({ session, context: this.#context, savepoint, isReadOnly, owner: this.#times });
       this.#end(succeeded);
       return;
     }
@@ -206,7 +207,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     const isUsable = !lease.isLost && (await lease.rollBack(null)) !== 'unknown';
     this.#endLease(lease);
     this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
-    this.#context.reserved.release();
+    this.#context.reserved.release(this.#times.account);
     this.#end(error === null ? unreachable : refusedEnd(error));
   }
 

@@ -2,8 +2,10 @@
 import { ping } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { TokenResult } from '../../servers/consistency/consistency.ts';
+import type { NoPlace } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/session.ts';
+import type { RequestOwner } from '../../servers/pool/wait-limit.ts';
 import type { Routed } from '../../servers/server.ts';
 import type { RunContext, RunEnd } from '../execution.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';
@@ -13,7 +15,7 @@ import { areUndoable, type Writes } from '../undoable-tables.ts';
 /** A request that needs the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
 export interface Step {
   granted(session: Session): void;
-  refused(reason: 'queue full'): void;
+  refused(reason: NoPlace): void;
   /** The transaction is over, and this is how it ended. */
   isTooLate(end: TransactionEnd, left: Left, cause: EndCause): void;
   /** The transaction is too old: the step must end, unless it is a COMMIT. */
@@ -32,6 +34,8 @@ export type Begun = {
   /** Set before anything else: if it is gone, so is the transaction that was begun. */
   readonly savepoint: string;
   readonly isReadOnly: boolean;
+  /** The client for which its session counts. */
+  readonly owner: RequestOwner;
 };
 
 /** A statement that may leave something behind. */
@@ -58,6 +62,7 @@ export class OpenTransaction implements Routed {
   readonly savepoint: string;
   readonly isReadOnly: boolean;
   readonly #session: Session;
+  readonly #owner: RequestOwner;
   readonly #times: TransactionLimits;
   readonly #events: TransactionEvents;
   readonly #waiting: Step[] = [];
@@ -80,11 +85,12 @@ export class OpenTransaction implements Routed {
   readonly #totalTimer: NodeJS.Timeout;
 
   constructor(
-    { session, context, savepoint, isReadOnly }: Begun,
+    { session, context, savepoint, isReadOnly, owner }: Begun,
     times: TransactionLimits,
     events: TransactionEvents,
   ) {
     this.#session = session;
+    this.#owner = owner;
     this.context = context;
     this.savepoint = savepoint;
     this.isReadOnly = isReadOnly;
@@ -102,8 +108,13 @@ export class OpenTransaction implements Routed {
   request(step: Step): void {
     if (this.#end !== null) step.isTooLate(this.#end, this.#left, this.#cause);
     else if (this.#current === null && this.#dueEnd === null) this.#grant(step);
-    else if (this.context.pool.admission.admit()) this.#waiting.push(step);
-    else step.refused('queue full');
+    else this.#enqueue(step);
+  }
+
+  #enqueue(step: Step): void {
+    const noPlace = this.context.pool.admission.admit(this.#owner);
+    if (noPlace === null) this.#waiting.push(step);
+    else step.refused(noPlace);
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
@@ -111,7 +122,7 @@ export class OpenTransaction implements Routed {
     const at = this.#waiting.indexOf(step);
     if (at < 0) return;
     this.#waiting.splice(at, 1);
-    this.context.pool.admission.leave();
+    this.context.pool.admission.leave(this.#owner.account);
   }
 
   /** Whether a COMMIT runs, or waits before this step. @param step one that waits, or was refused */
@@ -146,7 +157,7 @@ export class OpenTransaction implements Routed {
       this.#beIdle();
       return;
     }
-    this.context.pool.admission.leave();
+    this.context.pool.admission.leave(this.#owner.account);
     this.#grant(next);
   }
 
@@ -279,10 +290,10 @@ export class OpenTransaction implements Routed {
     clearTimeout(this.#totalTimer);
     const { pool, reserved } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
-    reserved.release();
+    reserved.release(this.#owner.account);
     this.#events.ended(end, this.#left, cause);
     for (const step of this.#waiting.splice(0)) {
-      pool.admission.leave();
+      pool.admission.leave(this.#owner.account);
       step.isTooLate(end, this.#left, cause);
     }
   }

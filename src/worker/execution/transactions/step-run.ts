@@ -9,6 +9,7 @@ import {
   unverified,
 } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
+import type { NoPlace } from '../../servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
 import type { Execution, RunEnd, RunEvents, RunSink } from '../execution.ts';
 import type { RunTimes } from '../run-times.ts';
@@ -115,7 +116,7 @@ export class StepRun implements Execution, Step, JobTools {
     void this.#serve(lease);
   }
 
-  refused(reason: 'queue full'): void {
+  refused(reason: NoPlace): void {
     this.#end(this.#notRun(reason));
   }
 
@@ -180,7 +181,7 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   /** A client that repeats the end of its transaction must not conclude from the reply that nothing was committed. */
-  #notRun(reason: StopReason | 'queue full'): RunEnd {
+  #notRun(reason: StopReason | NoPlace): RunEnd {
     const asksForEnd = this.#job.kind !== 'statement' && reason !== 'client gone';
     return asksForEnd && this.#transaction.hasCommitBefore(this)
       ? { kind: 'commit running' }

@@ -38,7 +38,6 @@ const quietMs = 10_000;
 export class Catalogue {
   /** The functions that are built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
-  readonly isOwn = true;
   readonly #pool: Pool;
   readonly #reportChange: () => void;
   readonly #log: Log;

@@ -4,11 +4,22 @@ import { IndexedSet } from '../../../shared/indexed-set.ts';
 import { ping, quit } from '../../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { Backlog } from './drain-rate.ts';
-import { Admission, LateCheck, Queue, type Refusal, type Waiter, type WaitLimit } from './queue.ts';
+import type { Account } from '../account.ts';
+import type { TurnRules } from './fair-queue.ts';
+import { type PoolAccount, PoolAccounts, reservedRoom } from './pool-accounts.ts';
+import {
+  Admission,
+  isRequest,
+  LateCheck,
+  Queue,
+  type Refusal,
+  type RequestWaiter,
+  type Waiter,
+} from './queue.ts';
 import { describeLoss, type Reachability } from './reachability.ts';
 import { needsPings, pingEveryMs, type Session } from './session.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
+import type { WaitLimit } from './wait-limit.ts';
 
 /** How often the pool refuses requests that have waited for too long. */
 const lateCheckMs = 25;
@@ -25,8 +36,6 @@ export type PoolSettings = {
   readonly onOpened: (session: Session) => void;
   /** Whether a session may still be lent: one that may not is closed. Null: all may. */
   readonly mayLend: ((session: Session) => boolean) | null;
-  /** Called whenever a session is released, broken or not. */
-  readonly onRelease: () => void;
   readonly log: Log;
 };
 
@@ -52,6 +61,8 @@ export type PoolObservations = {
 export class Pool implements SessionEvents {
   /** The requests that wait, for a session or for the result of another request. */
   readonly admission: Admission;
+  /** The clients that have used it in the last minute. */
+  readonly accounts: PoolAccounts;
   readonly queue: Queue;
   readonly #settings: PoolSettings;
   readonly #source: SessionSource;
@@ -60,7 +71,8 @@ export class Pool implements SessionEvents {
   readonly #resetting = new IndexedSet<Session>();
   readonly #resets = { resetsOk: 0, resetsFailed: 0 };
   readonly #lateCheck: LateCheck;
-  readonly #backlog: Backlog;
+  /** Sessions that clients have; the others that are busy are the gateway's. */
+  #lent = 0;
   readonly #pings: NodeJS.Timeout;
   #keepsIdle = true;
   #isClosing = false;
@@ -69,16 +81,32 @@ export class Pool implements SessionEvents {
   constructor(settings: PoolSettings, reachability: Reachability) {
     this.#settings = settings;
     // A request does not count while a session is being opened for it.
-    this.admission = new Admission(() => settings.queue + this.#source.connecting);
-    this.queue = new Queue(this.admission);
+    const connecting = () => this.#source.connecting;
+    this.admission = new Admission(
+      () => settings.queue + connecting(),
+      connecting,
+      (account, user) => this.queue.makeRoom(account, user),
+    );
+    this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs, () => this.#lendIdle());
+    const rules: TurnRules = {
+      mayTake: (account) => this.#mayTake(account),
+      isBelowShare: (account) => this.isBelowShare(account),
+    };
+    this.queue = new Queue(this.admission, this.accounts, rules, () => this.#hasUnreserved);
     this.#source = new SessionSource(settings.open, this, reachability, settings.log);
-    this.#backlog = new Backlog(settings.maxWaitMs, settings.size);
     this.#lateCheck = new LateCheck(
       lateCheckMs,
       () => this.queue.length > 0,
-      () => this.refuseLate(performance.now()),
+      () => {
+        this.refuseLate(performance.now());
+        // The room that is reserved depends on which clients were seen in the last minute.
+        this.#lendIdle();
+      },
     );
-    this.#pings = setInterval(() => this.#pingIdle(), pingEveryMs).unref();
+    this.#pings = setInterval(() => {
+      this.accounts.sweep(performance.now());
+      this.#pingIdle();
+    }, pingEveryMs).unref();
   }
 
   /** The longest wait for a session, in ms. */
@@ -108,8 +136,13 @@ export class Pool implements SessionEvents {
   }
 
   /** Whether a request that waits behind others has done so for too long. @param now performance.now */
-  isLate({ since, longestMs }: WaitLimit, now: number): boolean {
-    return now - since >= Math.min(this.#settings.maxWaitMs, longestMs);
+  isLate(limit: WaitLimit, now: number): boolean {
+    return now - limit.since >= Math.min(this.#longestOf(limit), limit.longestMs);
+  }
+
+  /** The longest wait of a request, whatever its deadline: the section's, or its client's if that is less. */
+  #longestOf({ account }: WaitLimit): number {
+    return Math.min(this.#settings.maxWaitMs, account.maxWaitMs);
   }
 
   /**
@@ -117,24 +150,69 @@ export class Pool implements SessionEvents {
    * @param now performance.now
    */
   refuseLate(now: number): void {
-    const { connecting } = this.#source;
-    this.queue.refuseLate((limit, place) => {
-      if (place >= connecting) return this.isLate(limit, now);
-      return now - limit.since >= this.#settings.maxWaitMs;
-    }, this.#whyLate);
+    const isLate = (limit: WaitLimit, isPatient: boolean) =>
+      isPatient ? now - limit.since >= this.#longestOf(limit) : this.isLate(limit, now);
+    this.queue.refuseLate(this.#source.connecting, isLate, this.#whyLate);
   }
 
   /** Whether a request that comes now would wait for too long, or has already done so elsewhere. */
-  #isHopeless({ waitLimit, isRecovering }: Waiter): boolean {
-    const ahead = this.queue.length;
+  #isHopeless({ waitLimit }: RequestWaiter, own: PoolAccount, now: number): boolean {
     const { connecting, mayConnect } = this.#source;
-    const isOpenedForIt = mayConnect && this.open + connecting < this.#settings.size;
-    if (waitLimit === undefined || isRecovering === true) return false;
-    if (isOpenedForIt || ahead < connecting) return false;
-    const now = performance.now();
-    const longestMs = Math.min(this.#settings.maxWaitMs, waitLimit.longestMs);
+    const mayOpen = mayConnect && this.open + connecting < this.#settings.size;
+    if ((mayOpen && own.account.room > 0) || this.queue.length < connecting) return false;
+    const longestMs = Math.min(this.#longestOf(waitLimit), waitLimit.longestMs);
     const leftMs = longestMs - (now - waitLimit.since);
-    return leftMs <= 0 || this.#backlog.outlasts(ahead, leftMs, now);
+    const ahead = this.queue.aheadOf(own, waitLimit.user);
+    return leftMs <= 0 || own.backlog.outlasts(ahead, leftMs, now);
+  }
+
+  /** Seconds after which a rejected client should come again: its own backlog decides, with up to a quarter more, so that not all come at once. */
+  retryAfterSeconds(account: Account, random: () => number = Math.random): number {
+    const seconds = this.accounts.find(account)?.retryAfterSeconds(performance.now()) ?? 1;
+    return Math.round(seconds * (1 + random() / 4));
+  }
+
+  // The rules of fair turns.
+
+  /** Connections that no part of the worker uses, whether or not they are open. */
+  get #free(): number {
+    return this.#settings.size - this.#busy.size - this.#resetting.size;
+  }
+
+  /** Connections that only clients below their share may have now. A client that is alone gets everything, and a pool that closes is emptied. */
+  get #reserved(): number {
+    return this.accounts.isShared && this.#keepsIdle ? reservedRoom(this.#settings.size) : 0;
+  }
+
+  get #hasUnreserved(): boolean {
+    return this.#free > this.#reserved;
+  }
+
+  /** Whether a client holds less than its share of the connections that clients can have: the pipeline's are nobody's. */
+  isBelowShare(own: PoolAccount): boolean {
+    const connections = this.#settings.size - (this.#busy.size - this.#lent);
+    return own.held.running < this.accounts.shareOf(own, connections);
+  }
+
+  #mayTake(own: PoolAccount): boolean {
+    return own.account.room > 0 && (this.#hasUnreserved || this.isBelowShare(own));
+  }
+
+  /** Whether a request that comes now gets a session at once, or as soon as one is opened. */
+  isFreeFor(own: PoolAccount): boolean {
+    const { mayConnect, connecting } = this.#source;
+    const mayOpen = mayConnect && this.open + connecting < this.#settings.size;
+    return (this.#idle.length > 0 || mayOpen) && this.#isNext(own);
+  }
+
+  /** Whether a request that comes now would get a session that is idle. */
+  #isNext(own: PoolAccount): boolean {
+    return this.queue.waitingOf(own) === 0 && this.#mayTake(own);
+  }
+
+  /** Whether requests wait that could run if there were sessions. */
+  get isShort(): boolean {
+    return this.queue.wanted > 0;
   }
 
   /** Asks for a session: the waiter is granted one at once, queued, or refused at once. */
@@ -143,23 +221,50 @@ export class Pool implements SessionEvents {
       waiter.refused('stopping');
       return;
     }
-    const session = this.queue.length === 0 ? this.#takeIdle() : undefined;
+    const now = performance.now();
+    if (!isRequest(waiter)) {
+      this.#requestOwn(waiter, now);
+      return;
+    }
+    const own = this.accounts.arrive(waiter.waitLimit.account, now);
+    const isRecovering = waiter.isRecovering === true;
+    const session = isRecovering || this.#isNext(own) ? this.#takeIdle() : undefined;
     if (session !== undefined) {
-      this.#grant(session, waiter, null);
-    } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
+      this.#grant(session, waiter, null, now);
+    } else if (isRecovering) {
+      this.#enqueue(waiter, now);
+    } else if (this.#isDown() && !this.#source.hurry()) {
       waiter.refused(this.#source.failureKind);
-    } else if (this.#isHopeless(waiter)) {
+    } else if (this.#isHopeless(waiter, own, now)) {
       waiter.refused(this.#whyLate);
     } else {
-      if (this.queue.length === 0) this.#backlog.begins(performance.now());
-      this.queue.add(waiter);
-      this.#openWhereNeeded();
-      this.#lateCheck.begin();
-      const takesPlace = waiter.isOwn !== true && waiter.isRecovering !== true;
-      if (!takesPlace || !this.admission.isOverfull) return;
-      this.queue.remove(waiter);
-      waiter.refused('queue full');
+      if (this.queue.waitingOf(own) === 0) own.backlog.begins(now);
+      this.#enqueue(waiter, now);
+      this.#rejectIfFull(waiter);
     }
+  }
+
+  /** A request that the gateway itself has. */
+  #requestOwn(waiter: Waiter, now: number): void {
+    const session = this.#hasUnreserved ? this.#takeIdle() : undefined;
+    if (session !== undefined) this.#grant(session, waiter, null, now);
+    else if (this.#isDown() && !this.#source.hurry()) waiter.refused(this.#source.failureKind);
+    else this.#enqueue(waiter, now);
+  }
+
+  #enqueue(waiter: Waiter, now: number): void {
+    this.queue.add(waiter, now);
+    this.#openWhereNeeded();
+    this.#lateCheck.begin();
+  }
+
+  /** If too many wait, the newest request of the client with the longest queue must leave. */
+  #rejectIfFull(waiter: RequestWaiter): void {
+    const { account, user } = waiter.waitLimit;
+    const isBusy = this.admission.isBusy(account);
+    if (!isBusy && (!this.admission.isOverfull || this.queue.makeRoom(account, user))) return;
+    this.queue.remove(waiter);
+    waiter.refused(isBusy ? 'client busy' : 'queue full');
   }
 
   /**
@@ -168,7 +273,12 @@ export class Pool implements SessionEvents {
    */
   release(session: Session, verdict: SessionVerdict, resetWithinMs?: number): void {
     if (!this.#busy.delete(session)) return;
-    this.#settings.onRelease();
+    const { holder } = session;
+    if (holder !== null) {
+      session.holder = null;
+      this.#lent -= 1;
+      holder.end(session.heldSince, performance.now());
+    }
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
     else if (verdict === 'clean') this.#lend(session, null);
@@ -195,6 +305,7 @@ export class Pool implements SessionEvents {
   /** From now on sessions are closed instead of becoming idle. Sessions that are asked for are still opened and lent. */
   keepNoneIdle(): void {
     this.#keepsIdle = false;
+    this.#lendIdle();
     for (const session of this.#idle.splice(0)) dismiss(session);
   }
 
@@ -231,6 +342,7 @@ export class Pool implements SessionEvents {
     this.#isClosing = true;
     this.#lateCheck.end();
     clearInterval(this.#pings);
+    this.accounts.close();
     this.#source.close();
     this.queue.refuseAll('stopping');
     for (const session of this.#idle.splice(0)) dismiss(session);
@@ -273,14 +385,12 @@ export class Pool implements SessionEvents {
     return this.#source.isPausing && this.open === 0;
   }
 
+  /** Reserved connections are opened too while other clients wait, so that they are there when they are needed. */
   #openWhereNeeded(): void {
     const source = this.#source;
     if (this.queue.length > source.connecting) source.hurry();
-    while (
-      source.mayConnect &&
-      this.queue.length > source.connecting &&
-      this.open + source.connecting < this.#settings.size
-    ) {
+    while (source.mayConnect && this.open + source.connecting < this.#settings.size) {
+      if (this.queue.wanted <= source.connecting) return;
       source.connect();
     }
   }
@@ -298,8 +408,15 @@ export class Pool implements SessionEvents {
     return mayLend === null || mayLend(session);
   }
 
-  #grant(session: Session, waiter: Waiter, openingSince: number | null): void {
+  #grant(session: Session, waiter: Waiter, openingSince: number | null, now: number): void {
     this.#busy.add(session);
+    if (isRequest(waiter)) {
+      const own = this.accounts.of(waiter.waitLimit.account);
+      session.holder = own;
+      session.heldSince = now;
+      this.#lent += 1;
+      own.begin(now);
+    }
     waiter.granted(session, openingSince);
   }
 
@@ -314,13 +431,37 @@ export class Pool implements SessionEvents {
       this.#afterLoss();
       return;
     }
-    session.aliveAt = performance.now();
-    const waiter = this.queue.shift();
-    if (waiter !== undefined) {
-      this.#backlog.shortened(performance.now());
-      this.#grant(session, waiter, openingSince);
-    } else if (this.#keepsIdle) this.#idle.push(session);
+    const now = performance.now();
+    session.aliveAt = now;
+    const waiter = this.queue.take(now);
+    if (waiter !== undefined) this.#grantNext(session, waiter, openingSince, now);
+    else if (this.#keepsIdle) this.#idle.push(session);
     else dismiss(session);
+    if (this.queue.length > 0) this.#lendIdle();
+  }
+
+  /** Lends idle sessions to requests that may have one now. */
+  #lendIdle(): void {
+    while (this.#idle.length > 0 && this.queue.length > 0) {
+      const session = this.#takeIdle();
+      if (session === undefined) {
+        this.#openWhereNeeded();
+        return;
+      }
+      const now = performance.now();
+      const waiter = this.queue.take(now);
+      if (waiter === undefined) {
+        this.#idle.push(session);
+        return;
+      }
+      this.#grantNext(session, waiter, null, now);
+    }
+  }
+
+  /** Grants a session to a waiter that was in the queue. */
+  #grantNext(session: Session, waiter: Waiter, openingSince: number | null, now: number): void {
+    if (isRequest(waiter)) this.accounts.of(waiter.waitLimit.account).backlog.shortened(now);
+    this.#grant(session, waiter, openingSince, now);
   }
 
   #reset(session: Session, withinMs?: number): void {

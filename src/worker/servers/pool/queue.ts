@@ -1,28 +1,25 @@
 // The requests that wait for a session: how they wait, how many may, and how long.
 import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
+import type { Account } from '../account.ts';
+import { FairQueue, type TurnRules } from './fair-queue.ts';
+import type { PoolAccount, PoolAccounts } from './pool-accounts.ts';
 import type { Session } from './session.ts';
+import type { RequestOwner, WaitLimit } from './wait-limit.ts';
+
+/** Why a request found no place to wait. */
+export type NoPlace = 'queue full' | 'client busy';
 
 /** Why a request did not get a session; its statement never reached MySQL. */
-export type Refusal = 'queue full' | 'waited too long' | 'stopping' | ConnectFailureKind;
+export type Refusal = NoPlace | 'waited too long' | 'stopping' | ConnectFailureKind;
 
-/** How long a request may wait behind others. `max_wait` is a limit beside it. */
-export type WaitLimit = {
-  /** When the request began to wait (performance.now). */
-  readonly since: number;
-  /** A quarter of the request's deadline, in ms. */
-  readonly longestMs: number;
-};
-
-/** A request that wants a session. Exactly one of `granted` and `refused` is called, once, unless it is withdrawn. */
+/** Something that wants a session. Exactly one of `granted` and `refused` is called, once, unless it is withdrawn. */
 export interface Waiter {
-  /** The gateway's own, and no request: it waits in the same order, but takes no place of `queue`. */
-  readonly isOwn?: boolean;
+  /** Missing: it is the gateway's own, and no request. It comes before requests, may wait for any time, and takes no place of `queue`. */
+  readonly waitLimit?: WaitLimit;
   /** It has lost its session and must find out what became of its statement: it comes first, also while the server cannot be reached. */
   readonly isRecovering?: boolean;
-  /** Missing: it may wait for any time. */
-  readonly waitLimit?: WaitLimit;
-  /** Called when it has waited for too long. Returns what takes its place in the queue; null, or missing: nothing does. */
-  handOverPlace?(): Waiter | null;
+  /** Called when it has waited for too long, or its place is needed. Returns what takes its place in the queue; null, or missing: nothing does. */
+  handOverPlace?(): RequestWaiter | null;
   /**
    * The session is the waiter's until it is released.
    * @param openingSince when its connection began to be opened (performance.now), if that has just ended; null: it was open before
@@ -31,133 +28,224 @@ export interface Waiter {
   refused(reason: Refusal): void;
 }
 
-/** Counts the requests that wait for one server, in the pool's queue and elsewhere, against one bound. */
+/** A request that wants a session. */
+export interface RequestWaiter extends Waiter {
+  readonly waitLimit: WaitLimit;
+}
+
+/** Counts the requests that wait for one server, in the pool's queue and elsewhere, against one bound, and against that of each client. */
 export class Admission {
   waiting = 0;
   readonly #places: () => number;
+  readonly #spare: () => number;
+  readonly #makeRoom: (account: Account, user: string | null) => boolean;
 
-  /** @param places how many may wait now */
-  constructor(places: () => number) {
+  /**
+   * @param places how many may wait now
+   * @param spare how many of those need not count for their client
+   * @param makeRoom rejects a waiting request of another client or user who has more of them; returns whether there is one
+   */
+  constructor(
+    places: () => number,
+    spare: () => number = () => 0,
+    makeRoom: (account: Account, user: string | null) => boolean = () => false,
+  ) {
     this.#places = places;
+    this.#spare = spare;
+    this.#makeRoom = makeRoom;
   }
 
-  /** Whether more requests wait than may: the last one must leave. */
+  /** Whether more requests wait than may: one must leave. */
   get isOverfull(): boolean {
     return this.waiting > this.#places();
   }
 
-  /** Takes a place, which the caller must give back by `leave`; false: there is none. */
-  admit(): boolean {
-    if (this.waiting >= this.#places()) return false;
-    this.waiting += 1;
-    return true;
+  /** Whether more requests of a client wait than may: the last one must leave. */
+  isBusy(account: Account): boolean {
+    return account.waiting > account.places + this.#spare();
   }
 
-  /** Takes a place in any case. The caller must check `isOverfull`. */
-  enter(): void {
-    this.waiting += 1;
+  /** Takes a place, which the caller must give back by `leave`; otherwise returns why there is none. */
+  admit({ account, user }: RequestOwner): NoPlace | null {
+    this.enter(account);
+    let reason: NoPlace | null = null;
+    if (this.isBusy(account)) reason = 'client busy';
+    else if (this.isOverfull && !this.#makeRoom(account, user)) reason = 'queue full';
+    if (reason !== null) this.leave(account);
+    return reason;
   }
 
-  leave(): void {
+  /** Takes a place in any case. The caller must check `isBusy` and `isOverfull`. */
+  enter(account: Account): void {
+    this.waiting += 1;
+    account.waiting += 1;
+  }
+
+  leave(account: Account): void {
     this.waiting -= 1;
+    account.waiting -= 1;
   }
 }
 
-/** A queue in the order of arrival. Its waiters have their places from the admission. */
+/** The pool's queue: recovering requests come first, then the gateway's own, then clients in turn. Requests have their places from the admission. */
 export class Queue {
   readonly #admission: Admission;
+  readonly #accounts: PoolAccounts;
+  readonly #mayTakeOwn: () => boolean;
+  /** Recovering waiters. They take no place. */
+  readonly #recovering: Waiter[] = [];
+  /** The gateway's own. */
+  readonly #own: Waiter[] = [];
   // Not a Set: its outgrown tables would keep V8 from collecting former waiters. Few leave from the middle.
-  readonly #waiters: Waiter[] = [];
+  readonly #requests: FairQueue<RequestWaiter>;
 
-  constructor(admission: Admission) {
+  /** @param mayTakeOwn whether the gateway itself may have a session now */
+  constructor(
+    admission: Admission,
+    accounts: PoolAccounts,
+    rules: TurnRules,
+    mayTakeOwn: () => boolean,
+  ) {
     this.#admission = admission;
+    this.#accounts = accounts;
+    this.#mayTakeOwn = mayTakeOwn;
+    this.#requests = new FairQueue(accounts, rules);
   }
 
   get length(): number {
-    return this.#waiters.length;
+    return this.#recovering.length + this.#own.length + this.#requests.length;
   }
 
-  /** Adds a waiter at the end. A recovering waiter comes before all others, and takes no place. */
-  add(waiter: Waiter): void {
-    if (waiter.isRecovering === true) this.#waiters.splice(this.#recovering, 0, waiter);
-    else this.#waiters.push(waiter);
-    if (takesPlace(waiter)) this.#admission.enter();
+  /** How many sessions could be used at once: a client at `max_in_flight` uses none. */
+  get wanted(): number {
+    return this.#recovering.length + this.#own.length + this.#requests.countReady();
+  }
+
+  /** How many requests of its client would be served before a further one of that user. */
+  aheadOf(account: PoolAccount, user: string | null): number {
+    return this.#requests.aheadOf(account, user);
+  }
+
+  /** How many requests of a client are in the queue. */
+  waitingOf(account: PoolAccount): number {
+    return this.#requests.waitingOf(account);
+  }
+
+  /** Adds a waiter behind those of its kind. */
+  add(waiter: Waiter, now: number): void {
+    if (waiter.isRecovering === true) this.#recovering.push(waiter);
+    else if (!isRequest(waiter)) this.#own.push(waiter);
+    else {
+      this.#accounts.noteWait(this.#requests.length === 0, now);
+      this.#requests.add(waiter);
+      this.#admission.enter(waiter.waitLimit.account);
+    }
   }
 
   /** Removes a waiter, which is not called afterwards. */
   remove(waiter: Waiter): void {
-    const at = this.#waiters.indexOf(waiter);
-    if (at < 0) return;
-    this.#waiters.splice(at, 1);
-    this.#leave(waiter);
+    const line = this.#lineOf(waiter);
+    if (line === null) this.#removeRequest(waiter as RequestWaiter);
+    else if (line.includes(waiter)) line.splice(line.indexOf(waiter), 1);
   }
 
   /** Gives a waiter's place to another one. The former waiter is not called afterwards. */
-  replace(waiter: Waiter, by: Waiter): void {
-    const at = this.#waiters.indexOf(waiter);
-    if (at >= 0) this.#waiters[at] = by;
+  replace(waiter: RequestWaiter, by: RequestWaiter): void {
+    if (!this.#requests.replace(waiter, by)) return;
+    this.#admission.enter(by.waitLimit.account);
+    this.#leave(waiter);
   }
 
-  /** Removes the first waiter. */
-  shift(): Waiter | undefined {
-    const waiter = this.#waiters.shift();
-    if (waiter !== undefined) this.#leave(waiter);
-    return waiter;
+  /** Removes the waiter that is next, if any may have a session now. */
+  take(now: number): Waiter | undefined {
+    const first = this.#recovering.shift();
+    if (first !== undefined) return first;
+    if (this.#own.length > 0 && this.#mayTakeOwn()) return this.#own.shift();
+    if (this.#requests.length === 0) return undefined;
+    const request = this.#requests.take(now);
+    if (request !== undefined) {
+      this.#accounts.noteWait(false, now);
+      this.#leave(request);
+    }
+    return request;
   }
 
   /**
    * Refuses requests that have waited for too long. An identical read that follows one of them takes its place.
-   * @param isLate called with each request and its place, from 0, except those that are recovering
+   * @param patient how many of the oldest wait for a connection that is being opened
+   * @param isLate called with each request, except those that are recovering
    * @param reason why no session came in time
    */
-  refuseLate(isLate: (limit: WaitLimit, place: number) => boolean, reason: Refusal): void {
-    let place = 0;
-    while (place < this.#waiters.length) {
-      const waiter = this.#waiters[place] as Waiter;
-      const { waitLimit, isRecovering } = waiter;
-      if (waitLimit === undefined || isRecovering === true || !isLate(waitLimit, place)) {
-        place += 1;
-        continue;
-      }
-      const next = waiter.handOverPlace?.() ?? null;
-      if (next !== null) this.#waiters[place] = next;
-      else {
-        this.#waiters.splice(place, 1);
-        this.#leave(waiter);
-      }
-      waiter.refused(reason);
+  refuseLate(
+    patient: number,
+    isLate: (limit: WaitLimit, isPatient: boolean) => boolean,
+    reason: Refusal,
+  ): void {
+    const all = [...this.#requests];
+    if (patient > 0) all.sort((one, other) => one.waitLimit.since - other.waitLimit.since);
+    const oldest = Math.max(0, patient - this.#own.length - this.#recovering.length);
+    for (const [place, request] of all.entries()) {
+      if (isLate(request.waitLimit, place < oldest)) this.#refuse(request, reason);
     }
   }
 
+  /**
+   * Rejects the newest request of the client with the longest queue for its share. Returns false if that is one of this user of this client.
+   */
+  makeRoom(account: Account, user: string | null): boolean {
+    const newest = this.#requests.newestOfLongest(this.#accounts.of(account), user);
+    if (newest === undefined) return false;
+    this.#refuse(newest, 'queue full');
+    return true;
+  }
+
   refuseAll(reason: Refusal): void {
-    this.#refuse(this.#waiters.splice(0), reason);
+    for (const waiter of [...this.#recovering.splice(0), ...this.#own.splice(0)]) {
+      waiter.refused(reason);
+    }
+    this.#refuseRequests(reason);
   }
 
   /** Refuses all waiters except the recovering ones. */
   refuseNew(reason: Refusal): void {
-    this.#refuse(this.#waiters.splice(this.#recovering), reason);
+    for (const waiter of this.#own.splice(0)) waiter.refused(reason);
+    this.#refuseRequests(reason);
   }
 
-  #refuse(waiters: readonly Waiter[], reason: Refusal): void {
-    for (const waiter of waiters) {
-      this.#leave(waiter);
-      waiter.refused(reason);
-    }
+  #refuseRequests(reason: Refusal): void {
+    const all = this.#requests.clear();
+    for (const request of all) this.#leave(request);
+    for (const request of all) request.refused(reason);
   }
 
-  /** The number of recovering waiters, which are the first. */
-  get #recovering(): number {
-    const at = this.#waiters.findIndex(({ isRecovering }) => isRecovering !== true);
-    return at < 0 ? this.#waiters.length : at;
+  /** An identical read that follows it takes its place. */
+  #refuse(request: RequestWaiter, reason: Refusal): void {
+    // The refusal of another one may have ended it.
+    if (!this.#requests.has(request)) return;
+    const next = request.handOverPlace?.() ?? null;
+    if (next === null) this.#removeRequest(request);
+    else this.replace(request, next);
+    request.refused(reason);
   }
 
-  #leave(waiter: Waiter): void {
-    if (takesPlace(waiter)) this.#admission.leave();
+  #removeRequest(request: RequestWaiter): void {
+    if (this.#requests.remove(request)) this.#leave(request);
+  }
+
+  #leave({ waitLimit }: RequestWaiter): void {
+    this.#admission.leave(waitLimit.account);
+  }
+
+  /** Null: it is among the requests. */
+  #lineOf(waiter: Waiter): Waiter[] | null {
+    if (waiter.isRecovering === true) return this.#recovering;
+    return isRequest(waiter) ? null : this.#own;
   }
 }
 
-function takesPlace({ isOwn, isRecovering }: Waiter): boolean {
-  return isOwn !== true && isRecovering !== true;
+/** Whether it is a client's, and not the gateway's own. */
+export function isRequest(waiter: Waiter): waiter is RequestWaiter {
+  return waiter.waitLimit !== undefined;
 }
 
 /** Checks at intervals, while any request waits, whether one has waited for too long. Its owner must end it. */

@@ -1,36 +1,48 @@
 // The sessions of a pool that clients reserve over several requests: at most half of the pool. Further clients wait until there is room.
 import { performance } from 'node:perf_hooks';
+import type { Account } from '../account.ts';
+import { FairQueue, type Queued } from './fair-queue.ts';
 import type { Pool } from './pool.ts';
-import { LateCheck, type Refusal, type WaitLimit } from './queue.ts';
+import { type PoolAccount, reservedRoom } from './pool-accounts.ts';
+import { LateCheck, type Refusal } from './queue.ts';
 
 /** How often it refuses requests that have waited for too long. */
 const lateCheckMs = 25;
 
 /** A request that wants to reserve a session. Exactly one of the two is called, once, unless withdrawn. */
-export interface Reserving {
-  /** How long it may wait. */
-  readonly waitLimit: WaitLimit;
+export interface Reserving extends Queued {
   /** There is room, which the request must release. */
   reserved(): void;
   refused(reason: Refusal): void;
 }
 
-/** The room for reserved sessions in one pool. */
+/** The parts of the pool that it uses. */
+type ReservedPool = Pick<Pool, 'size' | 'admission' | 'accounts' | 'isLate'>;
+
+/** The room for reserved sessions in one pool. Clients take turns as in the pool's queue, and a part of the room is for those below their share. */
 export class ReservedSessions {
   /** Sessions that are reserved, or about to be. */
   count = 0;
-  readonly #pool: Pick<Pool, 'size' | 'admission' | 'isLate'>;
-  readonly #waiting: Reserving[] = [];
+  readonly #pool: ReservedPool;
+  readonly #waiting: FairQueue<Reserving>;
   readonly #lateCheck = new LateCheck(
     lateCheckMs,
     () => this.#waiting.length > 0,
-    () => this.#refuseLate(),
+    () => {
+      this.#refuseLate();
+      // The room that is kept depends on which clients were seen in the last minute.
+      this.#fill();
+    },
   );
   #inPipeline = 0;
   #isClosed = false;
 
-  constructor(pool: Pick<Pool, 'size' | 'admission' | 'isLate'>) {
+  constructor(pool: ReservedPool) {
     this.#pool = pool;
+    this.#waiting = new FairQueue(pool.accounts, {
+      mayTake: (own) => this.#mayTake(own),
+      isBelowShare: (own) => this.#isBelowShare(own),
+    });
   }
 
   /**
@@ -38,32 +50,57 @@ export class ReservedSessions {
    * some statements cannot run in the pipeline.
    */
   get room(): number {
+    return this.#max - this.count;
+  }
+
+  get #max(): number {
     const { size } = this.#pool;
     const half = Math.ceil(size / 2);
-    const max = this.#inPipeline === 0 ? half : Math.min(half, size - this.#inPipeline - 1);
-    return max - this.count;
+    return this.#inPipeline === 0 ? half : Math.min(half, size - this.#inPipeline - 1);
+  }
+
+  /** Whether a client has reserved less than its share of what may be reserved. */
+  #isBelowShare(own: PoolAccount): boolean {
+    return own.reserved < this.#pool.accounts.shareOf(own, this.#max);
+  }
+
+  #mayTake(own: PoolAccount): boolean {
+    const kept = this.#pool.accounts.isShared ? reservedRoom(this.#max) : 0;
+    return this.room > kept || (this.room > 0 && this.#isBelowShare(own));
   }
 
   /** Asks for room: at once, when a session is released, or not at all. */
   acquire(request: Reserving): void {
-    if (this.#isClosed) request.refused('stopping');
-    else if (this.room > 0 && this.#waiting.length === 0) this.#reserve(request);
-    else if (this.#pool.admission.admit()) {
-      this.#waiting.push(request);
-      this.#lateCheck.begin();
-    } else request.refused('queue full');
+    if (this.#isClosed) {
+      request.refused('stopping');
+      return;
+    }
+    const { admission, accounts } = this.#pool;
+    const { account } = request.waitLimit;
+    const now = performance.now();
+    const own = accounts.arrive(account, now);
+    if (this.#waiting.waitingOf(own) === 0 && this.#mayTake(own)) {
+      this.#reserve(request);
+      return;
+    }
+    const noPlace = admission.admit(request.waitLimit);
+    if (noPlace !== null) {
+      request.refused(noPlace);
+      return;
+    }
+    accounts.noteWait(this.#waiting.length === 0, now);
+    this.#waiting.add(request);
+    this.#lateCheck.begin();
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
   withdraw(request: Reserving): void {
-    const at = this.#waiting.indexOf(request);
-    if (at < 0) return;
-    this.#waiting.splice(at, 1);
-    this.#pool.admission.leave();
+    if (this.#waiting.remove(request)) this.#leave(request);
   }
 
-  release(): void {
+  release(account: Account): void {
     this.count -= 1;
+    this.#pool.accounts.of(account).reserved -= 1;
     this.#fill();
   }
 
@@ -77,33 +114,42 @@ export class ReservedSessions {
   close(): void {
     this.#isClosed = true;
     this.#lateCheck.end();
-    for (const request of this.#waiting.splice(0)) {
-      this.#pool.admission.leave();
+    const all = this.#waiting.clear();
+    for (const request of all) {
+      this.#leave(request);
       request.refused('stopping');
     }
   }
 
   #fill(): void {
-    while (this.room > 0) {
-      const next = this.#waiting.shift();
+    while (this.room > 0 && this.#waiting.length > 0) {
+      const now = performance.now();
+      const next = this.#waiting.take(now);
       if (next === undefined) return;
-      this.#pool.admission.leave();
+      this.#pool.accounts.noteWait(false, now);
+      this.#leave(next);
       this.#reserve(next);
     }
   }
 
   #refuseLate(): void {
     const now = performance.now();
-    for (const request of this.#waiting.filter(({ waitLimit }) =>
-      this.#pool.isLate(waitLimit, now),
-    )) {
-      this.withdraw(request);
+    const late = [...this.#waiting].filter(({ waitLimit }) => this.#pool.isLate(waitLimit, now));
+    for (const request of late) {
+      // The refusal of another one may have ended it.
+      if (!this.#waiting.remove(request)) continue;
+      this.#leave(request);
       request.refused('waited too long');
     }
   }
 
+  #leave({ waitLimit }: Reserving): void {
+    this.#pool.admission.leave(waitLimit.account);
+  }
+
   #reserve(request: Reserving): void {
     this.count += 1;
+    this.#pool.accounts.of(request.waitLimit.account).reserved += 1;
     request.reserved();
   }
 }

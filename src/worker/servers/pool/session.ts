@@ -19,6 +19,7 @@ import { fetchIdentity, type ServerIdentity } from '../../../shared/mysql/identi
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultSink } from '../../../shared/mysql/query.ts';
 import { prepare } from './connecting.ts';
+import type { PoolAccount } from './pool-accounts.ts';
 
 /**
  * A session that was idle for this long may be gone without notice: closed by the server in this very moment (wait_timeout is a second
@@ -64,6 +65,10 @@ export class Session implements Indexed {
   isFresh = true;
   /** When the server last answered on it (performance.now). */
   aliveAt = 0;
+  /** The client whose request has it; null: it is lent to none. Only the pool changes it. */
+  holder: PoolAccount | null = null;
+  /** Since when the holder has it (performance.now). */
+  heldSince = 0;
   /** Called when its connection is lost. A user that keeps it while nothing runs on it sets this. */
   onLost: (() => void) | null = null;
   /** The settings that a reset sends again, in order. */

@@ -147,6 +147,7 @@ const ran = {
   connectingMs: 0,
   firstRowMs: 0,
   section: 'world',
+  client: 'default',
   status: 200,
   outcome: 'ok',
   code: null,

@@ -17,6 +17,7 @@ import {
   createScriptedConnection,
   createScriptedSession,
 } from '../../support/scripted-connection.ts';
+import { createLimit } from '../../support/wait-limit.ts';
 
 const refreshed: Session[] = [];
 const pool = {
@@ -85,7 +86,7 @@ function acquire(
     refresh: async () => {},
   } as unknown as Pool;
   const user: SessionUser = {
-    waitLimit: { since: 0, longestMs: 1_000 },
+    waitLimit: createLimit(),
     isRead: true,
     isReadOnly: false,
     needsFreshSession: () => false,

@@ -17,7 +17,7 @@ test('35,264 rejections in 25 seconds are five lines', () => {
   const refusals = 35_264;
   for (let n = 0; n < refusals; n += 1) {
     const now = Math.floor((n * 25_000) / refusals);
-    overload.observe(n % 4 === 0 ? 'QUEUE_FULL' : 'WAITED_TOO_LONG', now);
+    overload.observe(n % 4 === 0 ? 'QUEUE_FULL' : 'WAITED_TOO_LONG', 'default', now);
     overload.check(now);
   }
   for (let now = 25_000; now <= 60_000; now += 1000) overload.check(now);
@@ -51,7 +51,7 @@ test('35,264 rejections in 25 seconds are five lines', () => {
 test('a normal load is not reported', () => {
   const { lines, overload } = create();
   for (const code of [null, 'DEADLINE_RUNNING', 'DATABASE_UNREACHABLE', 'STOPPING'] as const) {
-    overload.observe(code, 0);
+    overload.observe(code, 'default', 0);
   }
   overload.check(10_000);
   overload.end();
@@ -60,7 +60,7 @@ test('a normal load is not reported', () => {
 
 test('an overload that lasts when the worker stops has its sums in the log', () => {
   const { lines, overload } = create();
-  overload.observe('WAITED_TOO_LONG', 0);
+  overload.observe('WAITED_TOO_LONG', 'default', 0);
   overload.end();
   assert.deepEqual(lines[1], [
     'the overload has ended',

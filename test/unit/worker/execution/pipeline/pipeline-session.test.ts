@@ -8,9 +8,12 @@ import {
   type PipelinedStatement,
   PipelineSession,
 } from '../../../../../src/worker/execution/pipeline/pipeline-session.ts';
+import { PoolAccounts } from '../../../../../src/worker/servers/pool/pool-accounts.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+import { createAccount, createLimit } from '../../../support/wait-limit.ts';
 
 const together = 32;
+const pool = { accounts: new PoolAccounts(8, 5_000, () => {}), isBelowShare: () => false };
 
 /** A pipeline session on a connection that only counts, and the numbers of the statements that were written or sent away. */
 function create() {
@@ -20,7 +23,8 @@ function create() {
     sendTogether: (commands: readonly Command[]) => void writes.push(commands.length),
   };
   const session = { connection, maxTextBytes: 1 << 20, isFresh: true } as unknown as Session;
-  const place = new PipelineSession(session, null);
+  const place = new PipelineSession(session, null, pool);
+  const account = createAccount();
   const expelled: number[] = [];
   const written: number[] = [];
   const add = (from: number, count: number): PipelinedStatement[] =>
@@ -29,7 +33,7 @@ function create() {
         command: {} as QueryCommand,
         written: () => void written.push(from + index),
         expelled: () => void expelled.push(from + index),
-        waitLimit: { since: from + index, longestMs: 1_000 },
+        waitLimit: createLimit({ account, since: from + index, longestMs: 1_000 }),
       };
       place.add(statement);
       return statement;

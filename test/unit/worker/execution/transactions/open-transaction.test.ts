@@ -12,9 +12,11 @@ import {
   type ScriptedAnswer,
   type ScriptedConnection,
 } from '../../../support/scripted-connection.ts';
+import { createLimit } from '../../../support/wait-limit.ts';
 
 const done: RunEnd = { kind: 'answered', failure: null, facts: null };
 const times = { idleMs: 60_000, totalMs: 60_000 };
+const owner = createLimit();
 
 /** How the session comes back, and how the transaction has ended, after something was done to it. */
 async function givenBack(
@@ -30,7 +32,7 @@ async function givenBack(
     pool: { release: (_session: unknown, verdict: string) => verdicts.push(verdict) },
   } as unknown as RunContext;
   const end = await new Promise<TransactionEnd>((resolve) => {
-    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
     const transaction = new OpenTransaction(begun, times, {
       stepEnded: () => {},
       doubted: async () => {},
@@ -73,10 +75,10 @@ test('a step that arrives while the transaction ends learns how it ended, and do
     control: {},
     consistency: null,
     reserved: { release: () => {} },
-    pool: { release: () => {}, admission: { admit: () => true, leave: () => {} } },
+    pool: { release: () => {}, admission: { admit: () => null, leave: () => {} } },
   } as unknown as RunContext;
   await new Promise<void>((resolve) => {
-    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
     const transaction = new OpenTransaction(begun, times, {
       stepEnded: () => {},
       doubted: async () => {},
@@ -105,7 +107,7 @@ test('a transaction that ends by itself reports whether something of it remains'
       pool: { release: () => {} },
     } as unknown as RunContext;
     const found = await new Promise((resolve) => {
-      const begun = { session, context, savepoint: 's', isReadOnly: false };
+      const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
       const transaction = new OpenTransaction(begun, times, {
         stepEnded: () => {},
         doubted: async () => {},
@@ -132,7 +134,7 @@ test('a transaction that is lost leaves nothing, unless a statement in it may ha
     } as unknown as RunContext;
     const noted: string[] = [];
     const ended: Left[] = [];
-    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
     const transaction = new OpenTransaction(begun, times, {
       stepEnded: () => {},
       doubted: async () => void noted.push('doubted'),
@@ -159,7 +161,7 @@ test('while a step runs, pings keep the server from taking the transaction for i
     reserved: { release: () => {} },
     pool: { release: () => {} },
   } as unknown as RunContext;
-  const begun = { session, context, savepoint: 's', isReadOnly: false };
+  const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
   const transaction = new OpenTransaction(begun, times, {
     stepEnded: () => {},
     doubted: async () => {},

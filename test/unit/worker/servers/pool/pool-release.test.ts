@@ -29,7 +29,6 @@ async function betweenTwo(verdict: SessionVerdict): Promise<readonly string[]> {
       open,
       onOpened: () => {},
       mayLend: null,
-      onRelease: () => {},
       log: silentLog,
     },
     new Reachability(silentLog, { address: 'db', account: 'app' }),

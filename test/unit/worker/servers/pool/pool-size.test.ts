@@ -7,6 +7,7 @@ import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
 import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+import { createLimit } from '../../../support/wait-limit.ts';
 
 const ignore = () => {};
 const log: Log = { error: ignore, warn: ignore, info: ignore, debug: null, reopen: ignore };
@@ -18,10 +19,9 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
       queue: 10,
       maxWaitMs: 5_000,
       open: async () =>
-        ({ connection: { isLost: false, watch: ignore }, place: -1 }) as unknown as Session,
+        ({ connection: { isLost: false, watch: ignore }, holder: null }) as unknown as Session,
       onOpened: () => onOpened(pool),
       mayLend: null,
-      onRelease: ignore,
       log,
     },
     new Reachability(log, { address: 'nowhere', account: 'app' }),
@@ -31,7 +31,11 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
 
 test('a request for a session while another one is being announced as opened does not exceed the pool’s size', async () => {
   const granted: Session[] = [];
-  const waiter: Waiter = { granted: (session) => void granted.push(session), refused: ignore };
+  const waiter: Waiter = {
+    waitLimit: createLimit(),
+    granted: (session) => void granted.push(session),
+    refused: ignore,
+  };
   let isAsked = false;
   const pool = createPool(1, () => {
     // The catalogue does the same if the server turns out to be another one.

@@ -12,6 +12,7 @@ import {
   createScriptedSession,
   silentLog,
 } from '../../../support/scripted-connection.ts';
+import { createAccount, createLimit } from '../../../support/wait-limit.ts';
 
 const maxWaitMs = 60_000;
 
@@ -31,16 +32,16 @@ function create(open: (signal: AbortSignal) => Promise<Session>) {
       open,
       onOpened: () => {},
       mayLend: null,
-      onRelease: () => {},
       log: silentLog,
     },
     new Reachability(silentLog, { address: 'db', account: 'app' }),
   );
   const reported: string[] = [];
+  const account = createAccount();
   const since = performance.now();
   const ask = (name: string, longestMs: number) => {
     const waiter: Waiter = {
-      waitLimit: { since, longestMs },
+      waitLimit: createLimit({ account, since, longestMs }),
       granted: () => void reported.push(`${name}: granted`),
       refused: (reason) => void reported.push(`${name}: ${reason}`),
     };
