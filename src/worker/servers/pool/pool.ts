@@ -23,6 +23,9 @@ import type { WaitLimit } from './wait-limit.ts';
 
 /** How often the pool refuses requests that have waited for too long. */
 const lateCheckMs = 25;
+/** With the jitter, 30 s. */
+const longestRetryS = 24;
+const retryJitter = 1 / 4;
 
 /** How many sessions, how many may wait for one, and where sessions come from. */
 export type PoolSettings = {
@@ -87,7 +90,7 @@ export class Pool implements SessionEvents {
       connecting,
       (account, user) => this.queue.makeRoom(account, user),
     );
-    this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs, () => this.#lendIdle());
+    this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs, () => this.#serve());
     const rules: TurnRules = {
       mayTake: (account) => this.#mayTake(account),
       isBelowShare: (account) => this.isBelowShare(account),
@@ -100,7 +103,7 @@ export class Pool implements SessionEvents {
       () => {
         this.refuseLate(performance.now());
         // The room that is reserved depends on which clients were seen in the last minute.
-        this.#lendIdle();
+        this.#serve();
       },
     );
     this.#pings = setInterval(() => {
@@ -166,10 +169,13 @@ export class Pool implements SessionEvents {
     return leftMs <= 0 || own.backlog.outlasts(ahead, leftMs, now);
   }
 
-  /** Seconds after which a rejected client should come again: its own backlog decides, with up to a quarter more, so that not all come at once. */
+  /**
+   * Whole seconds, from 1 to 30, after which a rejected client should come again: its own backlog decides, with up to a quarter more, so that
+   * not all come at once.
+   */
   retryAfterSeconds(account: Account, random: () => number = Math.random): number {
     const seconds = this.accounts.find(account)?.retryAfterSeconds(performance.now()) ?? 1;
-    return Math.round(seconds * (1 + random() / 4));
+    return Math.round(Math.min(seconds, longestRetryS) * (1 + random() * retryJitter));
   }
 
   // The rules of fair turns.
@@ -438,6 +444,13 @@ export class Pool implements SessionEvents {
     else if (this.#keepsIdle) this.#idle.push(session);
     else dismiss(session);
     if (this.queue.length > 0) this.#lendIdle();
+  }
+
+  /** Requests that wait may have what they could not have before. */
+  #serve(): void {
+    if (this.#isClosing || this.queue.length === 0) return;
+    this.#lendIdle();
+    this.#openWhereNeeded();
   }
 
   /** Lends idle sessions to requests that may have one now. */
