@@ -1,7 +1,9 @@
-// scripts/bench, once everything is built: the command line to a full run, to curves of scale, or to memory.
+// scripts/bench, once everything is built: the command line to a full run, or to one of the other measurements.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
 import { explain } from '../support/command-line.ts';
+import { runFair } from './fair.ts';
+import { runFairStep } from './fair-step.ts';
 import { runMemory } from './memory.ts';
 import { help, parseOptions } from './options.ts';
 import { runBenchmark } from './run.ts';
@@ -38,6 +40,10 @@ async function main(): Promise<number> {
       return runBounded((signal) => runScale(command.options, signal));
     case 'memory':
       return runBounded((signal) => runMemory(command.options, signal));
+    case 'fair':
+      return runBounded((signal) => runFair(command.options, signal));
+    case 'fair-step':
+      return runBounded(() => runFairStep());
     default:
       throw new Error(`no such command: ${command satisfies never}`);
   }

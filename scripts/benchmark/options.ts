@@ -16,6 +16,8 @@ const curveNames = curves.map(({ name }) => name);
 export const help = `Usage: scripts/bench [options]
        scripts/bench scale [options]
        scripts/bench memory [options]
+       scripts/bench fair [options]
+       scripts/bench fair-step
 
 Measures the gateway and its peers in alternating rounds against a private MariaDB, and compares the figures with a
 table of targets. Takes about ten minutes. Prints a table, and writes every sample as JSON.
@@ -44,6 +46,13 @@ Prints a table, and writes every sample as JSON.
 
   --rounds <n>       rounds (3)
   --to <directory>   the directory for memory-<date>.json (docs/contributing/benchmarks)
+
+fair: measures how long a quiet client waits beside 500 connections of another one, what that one gets alone and beside the quiet one,
+and what 200 clients get for their shares. Takes about five minutes.
+
+  --seconds <n>      seconds of each load (15)
+
+fair-step: measures what fair turns cost a request, without a database. Takes a minute.
 `;
 
 /** A run of the benchmark. */
@@ -70,11 +79,16 @@ export type MemoryOptions = {
   readonly directory: string;
 };
 
+/** A run that measures clients beside each other. */
+export type FairOptions = { readonly seconds: number };
+
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'scale'; readonly options: ScaleOptions }
   | { readonly kind: 'memory'; readonly options: MemoryOptions }
+  | { readonly kind: 'fair'; readonly options: FairOptions }
+  | { readonly kind: 'fair-step' }
   | NoRun;
 
 const runFlags = {
@@ -166,12 +180,25 @@ function readMemory(argv: readonly string[]): Command {
   return { kind: 'memory', options: { rounds, directory: values.to } };
 }
 
+const fairFlags = {
+  seconds: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+function readFair(argv: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...argv], options: fairFlags });
+  if (values.help) return { kind: 'help' };
+  return { kind: 'fair', options: { seconds: readCount('seconds', values.seconds, 15) } };
+}
+
 /** Reads argv (without node and script). */
 export function parseOptions(argv: readonly string[]): Command {
   return readCommand((): Command => {
     const [mode, ...rest] = argv;
     if (mode === 'scale') return readScale(rest);
     if (mode === 'memory') return readMemory(rest);
+    if (mode === 'fair') return readFair(rest);
+    if (mode === 'fair-step' && rest.length === 0) return { kind: 'fair-step' };
     return readRun(argv);
   });
 }

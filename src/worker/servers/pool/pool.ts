@@ -280,14 +280,15 @@ export class Pool implements SessionEvents {
   release(session: Session, verdict: SessionVerdict, resetWithinMs?: number): void {
     if (!this.#busy.delete(session)) return;
     const { holder } = session;
+    const now = performance.now();
     if (holder !== null) {
       session.holder = null;
       this.#lent -= 1;
-      holder.end(session.heldSince, performance.now());
+      holder.end(session.heldSince, now);
     }
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
-    else if (verdict === 'clean') this.#lend(session, null);
+    else if (verdict === 'clean') this.#lend(session, null, now);
     else this.#reset(session, resetWithinMs);
   }
 
@@ -364,7 +365,7 @@ export class Pool implements SessionEvents {
     this.#busy.add(session);
     this.#settings.onOpened(session);
     this.#busy.delete(session);
-    this.#lend(session, since);
+    this.#lend(session, since, performance.now());
     this.#openWhereNeeded();
   }
 
@@ -426,7 +427,7 @@ export class Pool implements SessionEvents {
     waiter.granted(session, openingSince);
   }
 
-  #lend(session: Session, openingSince: number | null): void {
+  #lend(session: Session, openingSince: number | null, now: number): void {
     if (this.#isClosing) {
       dismiss(session);
       this.#tellIfEmpty();
@@ -437,7 +438,6 @@ export class Pool implements SessionEvents {
       this.#afterLoss();
       return;
     }
-    const now = performance.now();
     session.aliveAt = now;
     const waiter = this.queue.take(now);
     if (waiter !== undefined) this.#grantNext(session, waiter, openingSince, now);
@@ -481,7 +481,7 @@ export class Pool implements SessionEvents {
     this.#resetting.add(session);
     this.refresh(session, withinMs).then(
       () => {
-        if (this.#resetting.delete(session)) this.#lend(session, null);
+        if (this.#resetting.delete(session)) this.#lend(session, null, performance.now());
       },
       () => {
         // The connection is lost, and `#lost` was called.

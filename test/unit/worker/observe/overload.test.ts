@@ -67,3 +67,26 @@ test('an overload that lasts when the worker stops has its sums in the log', () 
     { rejected: 1, queue_full: 0, waited_too_long: 1, lasted_s: 0, waiting: 7 },
   ]);
 });
+
+test('where clients are configured, each line says whose requests were rejected', () => {
+  const { lines, overload } = create();
+  overload.observe('CLIENT_BUSY', 'loud', 0);
+  for (let n = 0; n < 3; n += 1) overload.observe('QUEUE_FULL', 'report', n);
+  overload.observe('WAITED_TOO_LONG', 'loud', 5);
+  overload.end();
+  assert.deepEqual(
+    lines.map(([, fields]) => fields),
+    [
+      { code: 'CLIENT_BUSY', client: 'loud', waiting: 7 },
+      {
+        rejected: 5,
+        client_busy: 1,
+        queue_full: 3,
+        waited_too_long: 1,
+        clients: 'report=3 loud=2',
+        lasted_s: 0,
+        waiting: 7,
+      },
+    ],
+  );
+});

@@ -8,6 +8,7 @@ import {
   type PipelinedStatement,
   PipelineSession,
 } from '../../../../../src/worker/execution/pipeline/pipeline-session.ts';
+import type { Account } from '../../../../../src/worker/servers/account.ts';
 import { PoolAccounts } from '../../../../../src/worker/servers/pool/pool-accounts.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
 import { createAccount, createLimit } from '../../../support/wait-limit.ts';
@@ -98,4 +99,90 @@ test('a statement that has waited for too long to be written is sent elsewhere; 
   assert.deepEqual(expelled, [0, 1]);
   place.flush(performance.now());
   assert.deepEqual(written, [2]);
+});
+
+/** Statements of several clients on one session, and the order in which they are written. */
+function createShared() {
+  const accounts = new PoolAccounts(8, 5_000, () => {});
+  const connection: Pick<Connection, 'isLost' | 'sendTogether'> = {
+    isLost: false,
+    sendTogether: () => {},
+  };
+  const session = { connection, maxTextBytes: 1 << 20, isFresh: true } as unknown as Session;
+  const place = new PipelineSession(session, null, { accounts, isBelowShare: () => true });
+  const written: string[] = [];
+  const add = (account: Account, count: number, user: string | null = null) => {
+    for (let n = 0; n < count; n += 1) {
+      accounts.arrive(account, 0);
+      place.add({
+        command: {} as QueryCommand,
+        written: () => void written.push(account.client.name),
+        expelled: () => {},
+        waitLimit: createLimit({ account, user }),
+      });
+    }
+  };
+  return { accounts, place, written, add };
+}
+
+test('a write that has no room for all takes the statements of clients in turn', () => {
+  const { place, written, add } = createShared();
+  const loud = createAccount({ name: 'loud' });
+  const quiet = createAccount({ name: 'quiet' });
+  add(loud, 200);
+  add(quiet, 5);
+  place.flush(0);
+  assert.equal(written.length, together);
+  assert.deepEqual(
+    written.slice(0, 10).filter((name) => name === 'quiet'),
+    Array.from({ length: 5 }, () => 'quiet'),
+  );
+});
+
+test('a statement in the pipeline is in flight until its answer, and its client pays for the time in which it was the head', () => {
+  const { accounts, place, add } = createShared();
+  const account = createAccount();
+  add(account, 3);
+  place.flush(0);
+  assert.equal(account.inFlight, 3);
+  place.headEnded(4);
+  place.headEnded(10);
+  assert.deepEqual(
+    [account.inFlight, account.held.at(10), accounts.of(account).costAt(10)],
+    [1, 10, 10],
+  );
+});
+
+test('each way out of the pipeline ends a statement’s flight', () => {
+  const { place, add } = createShared();
+  const account = createAccount();
+  add(account, 2);
+  place.expelWaiting();
+  assert.equal(account.inFlight, 0);
+  add(account, 2);
+  place.expelLate(() => true);
+  assert.deepEqual([account.inFlight, place.depth], [0, 0]);
+});
+
+test('it is crowded for a client if most of what is there is others’, and takes longer than a millisecond', () => {
+  const { accounts, place, add } = createShared();
+  const loud = createAccount({ name: 'loud' });
+  const quiet = createAccount({ name: 'quiet' });
+  const isCrowded = (account: Account) => place.isCrowdedFor(accounts.arrive(account, 0));
+  add(loud, 10);
+  assert.equal(isCrowded(quiet), false, 'no answer has taken any time');
+  place.flush(0);
+  for (let n = 1; n <= 8; n += 1) place.headEnded(n * 5);
+  assert.deepEqual([isCrowded(quiet), isCrowded(loud)], [true, false]);
+  add(quiet, 3);
+  assert.deepEqual([isCrowded(quiet), isCrowded(loud)], [false, true]);
+});
+
+test('a session that gathers few statements shows it at the second check', () => {
+  const { place, add } = createShared();
+  add(createAccount(), 3);
+  assert.equal(place.checkUse(), false);
+  place.expelWaiting();
+  assert.equal(place.checkUse(), false);
+  assert.equal(place.checkUse(), true);
 });
