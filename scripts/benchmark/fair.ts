@@ -1,6 +1,7 @@
 // scripts/bench fair: clients beside each other in one worker. How long a quiet one waits beside 500 connections of a loud one, what the
 // loud one gets, and whether 200 clients get what their shares promise.
 import { createHash, randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -22,8 +23,8 @@ const shares = [1, 2, 3, 4] as const;
 const retryMs = 50;
 /** The quiet client's pause between two requests. */
 const thinkMs = 5;
-/** After this time the crowd's requests count. */
-const warmMs = 3_000;
+
+const settleMs = 1_500;
 
 /** The promises. */
 const longestQueueMs = 5;
@@ -35,7 +36,8 @@ const loads: Readonly<Record<string, () => string>> = {
   'sleep(0.2)': () => 'select sleep(0.2)',
   'sleep(10)': () => 'select sleep(10)',
   '1 ms': () => 'select sleep(0.001)',
-  'a mix': () => `select sleep(${Math.random() < 0.9 ? 0.001 : 0.2})`,
+  // Of two shapes: the pipeline takes the first one only.
+  'a mix': () => (Math.random() < 0.9 ? 'select sleep(0.001)' : 'select sleep(0.2) as long'),
 };
 
 type Member = { readonly name: string; readonly share: number; readonly token: string };
@@ -54,9 +56,11 @@ async function keepAsking(
 ): Promise<Got> {
   const got: Got = { served: 0, rejected: 0, queueMs: [] };
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  // Statements that run on are not waited for.
+  signal.addEventListener('abort', () => agent.destroy(), { once: true });
   const ask = async () => {
     for (let isFirst = true; !signal.aborted; isFirst = false) {
-      const { status, queueMs } = await post(agent, port, token, sql(), signal);
+      const { status, queueMs } = await post(agent, port, token, sql());
       if (signal.aborted) break;
       if (status === 200) got.served += 1;
       else got.rejected += 1;
@@ -74,7 +78,6 @@ function post(
   port: number,
   token: string | null,
   sql: string,
-  signal: AbortSignal,
 ): Promise<{ readonly status: number; readonly queueMs: number }> {
   return new Promise((resolve) => {
     const headers = {
@@ -83,7 +86,7 @@ function post(
     };
     const options = { agent, port, host: '127.0.0.1', method: 'POST', path: '/v1/query', headers };
     const lost = () => resolve({ status: 0, queueMs: 0 });
-    const sent = request({ ...options, signal }, (reply) => {
+    const sent = request(options, (reply) => {
       const timing = /queue;dur=([\d.]+)/.exec(String(reply.headers['server-timing']));
       const queueMs = Number(timing?.[1] ?? 0);
       reply.on('error', lost).on('end', () => resolve({ status: reply.statusCode ?? 0, queueMs }));
@@ -119,10 +122,18 @@ async function runBeside(
   seconds: number,
   signal: AbortSignal,
 ): Promise<readonly Got[]> {
-  const end = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]);
-  const got = await Promise.all(clients.map((client) => client(end)));
-  signal.throwIfAborted();
-  return got;
+  const end = new AbortController();
+  setMaxListeners(0, end.signal);
+  const running = Promise.all(clients.map((client) => client(end.signal)));
+  try {
+    await sleep(seconds * 1000, undefined, { signal });
+  } finally {
+    end.abort();
+    await running;
+  }
+  // The gateway ends what its clients have left.
+  await sleep(settleMs, undefined, { signal });
+  return running;
 }
 
 /** Measures, prints. Rejects when it cannot measure; nothing is left running. */
@@ -202,14 +213,11 @@ async function measureShares(
 ): Promise<void> {
   const many = members.slice(-crowd);
   const beOne = ({ token }: Member) => {
-    const sql = () => 'select sleep(0.01)';
-    return async (end: AbortSignal) => {
-      const warm = AbortSignal.any([end, AbortSignal.timeout(warmMs)]);
-      await keepAsking(port, token, crowdConnections, sql, 0, warm);
-      return keepAsking(port, token, crowdConnections, sql, 0, end);
-    };
+    // Too slow for the pipeline, which would answer them one after the other.
+    const sql = () => 'select sleep(0.03)';
+    return (end: AbortSignal) => keepAsking(port, token, crowdConnections, sql, 0, end);
   };
-  const got = await runBeside(many.map(beOne), 2 * seconds + warmMs / 1000, signal);
+  const got = await runBeside(many.map(beOne), 2 * seconds, signal);
   const perShare = got.map(({ served }, at) => served / (many[at]?.share ?? 1));
   const middle = perShare.reduce((sum, one) => sum + one, 0) / perShare.length;
   const worst = Math.max(...perShare.map((one) => Math.abs(one / middle - 1)));
