@@ -19,7 +19,7 @@ const quietConnections = 2;
 const crowd = 200;
 const crowdConnections = 2;
 const shares = [1, 2, 3, 4] as const;
-/** What a client that was rejected waits before it asks again. */
+/** A client that was rejected asks again after this time. */
 const retryMs = 50;
 /** The quiet client's pause between two requests. */
 const thinkMs = 5;
@@ -36,13 +36,13 @@ const loads: Readonly<Record<string, () => string>> = {
   'sleep(0.2)': () => 'select sleep(0.2)',
   'sleep(10)': () => 'select sleep(10)',
   '1 ms': () => 'select sleep(0.001)',
-  // Of two shapes: the pipeline takes the first one only.
+  // The statements have two shapes, because the pipeline takes only the first one.
   'a mix': () => (Math.random() < 0.9 ? 'select sleep(0.001)' : 'select sleep(0.2) as long'),
 };
 
 type Member = { readonly name: string; readonly share: number; readonly token: string };
 
-/** What a client's connections have got. */
+/** The replies to a client's connections. */
 type Got = { served: number; rejected: number; readonly queueMs: number[] };
 
 /** Keeps connections of a client busy until the signal; resolves when the last one is free. */
@@ -158,7 +158,7 @@ export async function runFair({ seconds }: FairOptions, signal: AbortSignal): Pr
   }
 }
 
-/** What one client gets of a gateway without clients, for each load. */
+/** The rate of one client of a gateway without clients, for each load. */
 async function measurePlain(
   database: Database,
   seconds: number,

@@ -31,8 +31,8 @@ const crowdedMs = 1;
 const fewStatements = 2;
 /** The usual time between two answers follows about so many answers. */
 const answersForUsual = 8;
-/** What a statement counts for while none has been answered. */
-const leastMs = 0.01;
+/** The time of a statement, in ms, while none has been answered. */
+const minUsualMs = 0.01;
 
 /** The question about the position after one write: an upper bound of what any of its statements saw. */
 export type PositionRead = {
@@ -229,7 +229,7 @@ export class PipelineSession {
       const next = this.#waiting.take(now);
       if (next === undefined) break;
       batch.push(next);
-      this.#accounts.of(next.waitLimit.account).pledgedMs += Math.max(this.#usualMs, leastMs);
+      this.#accounts.of(next.waitLimit.account).pledgedMs += Math.max(this.#usualMs, minUsualMs);
     }
     for (const { waitLimit } of batch) this.#accounts.of(waitLimit.account).pledgedMs = 0;
     return batch;

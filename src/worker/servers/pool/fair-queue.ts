@@ -8,7 +8,7 @@ export interface Queued {
   readonly waitLimit: WaitLimit;
 }
 
-/** What decides whether clients may be served now, and in which order. */
+/** The rules by which clients are served now, or wait. */
 export interface TurnRules {
   mayTake(account: PoolAccount): boolean;
   /** Whether the client has less than its share: it comes before all that have more. */
@@ -245,11 +245,11 @@ export class FairQueue<Item extends Queued> {
   #next(now: number): ClientLine<Item> | undefined {
     let next: ClientLine<Item> | undefined;
     let isNextBelow = false;
-    let leastCost = Number.POSITIVE_INFINITY;
+    let minCost = Number.POSITIVE_INFINITY;
     let nextCost = Number.POSITIVE_INFINITY;
     for (const line of this.#lines) {
       const cost = this.#accounts.costOf(line.account, now);
-      if (cost < leastCost) leastCost = cost;
+      if (cost < minCost) minCost = cost;
       if (!this.#rules.mayTake(line.account)) continue;
       const isBelow = this.#rules.isBelowShare(line.account);
       if (isBelow === isNextBelow ? cost < nextCost : isBelow) {
@@ -258,7 +258,7 @@ export class FairQueue<Item extends Queued> {
         isNextBelow = isBelow;
       }
     }
-    if (next !== undefined) this.#accounts.raiseLevel(leastCost);
+    if (next !== undefined) this.#accounts.raiseLevel(minCost);
     return next;
   }
 

@@ -35,7 +35,7 @@ export class PoolAccount {
   seenAt: number;
   /** Estimated time of what was chosen in this moment and runs soon, so that one choice among many takes turns. In ms. */
   pledgedMs = 0;
-  /** What its waiting requests have got. */
+  /** The rate at which its waiting requests get sessions. */
   readonly backlog: Backlog;
   readonly #drainRate: DrainRate;
   /** Subtracted from its held time, so that it starts level with others. In ms. */
@@ -159,7 +159,7 @@ export class PoolAccounts {
     return this.#seen.get(account);
   }
 
-  /** What a client has used for its share: the one with the least is the next. */
+  /** The held time of a client for its share, in this epoch. The client with the least is the next one. */
   costOf(own: PoolAccount, now: number): number {
     own.renew(this.#epoch, this.#level, now);
     return own.costAt(now);

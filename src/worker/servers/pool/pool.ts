@@ -194,7 +194,7 @@ export class Pool implements SessionEvents {
     return this.#free > this.#reserved;
   }
 
-  /** Whether a client holds less than its share of the connections that clients can have: the pipeline's are nobody's. */
+  /** Whether a client holds less than its share of the connections that clients can have, which are all but the pipeline's. */
   isBelowShare(own: PoolAccount): boolean {
     const connections = this.#settings.size - (this.#busy.size - this.#lent);
     return own.held.running < this.accounts.shareOf(own, connections);

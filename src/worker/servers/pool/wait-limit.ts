@@ -1,4 +1,4 @@
-// Whose request waits, and for how long it may.
+// The owner of a request that waits, and how long it may wait.
 import type { Account } from '../account.ts';
 
 /** The client and user whose turn a request takes. */

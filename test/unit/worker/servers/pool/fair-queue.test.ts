@@ -1,4 +1,4 @@
-// Whose turn it is: the client that has held connections for the least time for its share; within a client its users one after the other.
+// The order of turns: the next client is the one that has held connections for the least time for its share. Within a client, users take turns.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Account } from '../../../../../src/worker/servers/account.ts';
@@ -60,7 +60,7 @@ test('the next turn belongs to the client with the least held time, the time of 
   assert.equal(serve(0, 3), 'quick 4');
   add(quick, 'quick 5', 0);
   assert.equal(serve(0, 100), 'slow 2');
-  // What runs since 0 counts at 200, although it has not ended.
+  // A request that has run since 0 counts at 200, although it has not ended.
   accounts.of(quick).begin(0);
   assert.equal(queue.take(200)?.name, 'slow 3');
 });

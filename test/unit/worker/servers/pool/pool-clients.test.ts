@@ -1,5 +1,5 @@
-// What each client gets of a pool: a part is reserved for those below their share, no client has more in flight than it may, and the
-// estimates of a client follow its own backlog.
+// The part of each client in a pool: some connections are reserved for clients below their share, no client has more in flight than it may,
+// and the estimates of a client follow its own backlog.
 import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
