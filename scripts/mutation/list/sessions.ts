@@ -38,8 +38,8 @@ export const sessionMutations: readonly Mutation[] = [
     name: 'unclean-session-lent',
     promise: 'a session that is not clean is reset before it is lent again',
     file: 'src/worker/servers/pool/pool.ts',
-    before: "else if (verdict === 'clean') this.#lend(session, null);",
-    after: "else if (verdict !== 'broken') this.#lend(session, null);",
+    before: "else if (verdict === 'clean') this.#lend(session, null, now);",
+    after: "else if (verdict !== 'broken') this.#lend(session, null, now);",
     tests: ['test/unit/worker/servers/pool/pool-release.test.ts'],
   },
   {
