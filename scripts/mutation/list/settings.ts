@@ -70,8 +70,8 @@ export const settingMutations: readonly Mutation[] = [
     name: 'queue-one-too-many',
     promise: 'no more requests wait than the queue has places',
     file: 'src/worker/servers/pool/queue.ts',
-    before: 'if (this.waiting >= this.#places()) return false;',
-    after: 'if (this.waiting > this.#places()) return false;',
+    before: 'return this.waiting > this.#places();',
+    after: 'return this.waiting > this.#places() + 1;',
     tests: ['test/unit/worker/servers/pool/queue-admission.test.ts'],
   },
   {
