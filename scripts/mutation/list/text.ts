@@ -77,9 +77,9 @@ export const textMutations: readonly Mutation[] = [
   {
     name: 'collation-of-digits',
     promise: 'a negative parameter before COLLATE is its text with that collation',
-    file: 'src/shared/sql/bind.ts',
-    before: "(literal.startsWith('-') && bindsTighterThanMinus",
-    after: "(literal.startsWith('--') && bindsTighterThanMinus",
+    file: 'src/shared/sql/placement.ts',
+    before: '(isNegative && bindsTighterThanMinus',
+    after: '(!isNegative && bindsTighterThanMinus',
     tests: ['test/unit/shared/sql/bind.test.ts'],
   },
   {

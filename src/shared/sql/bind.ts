@@ -3,6 +3,7 @@ import type { FailureCode } from '../failure-codes.ts';
 import { allAtOnce, type Pieces, stepsInPiece } from '../pieces.ts';
 import { describeDoubt, isSpaceCode, Lexer, tokenKinds } from './lexer.ts';
 import { encodeLiteral, type Literal } from './literal.ts';
+import { placeLiteral } from './placement.ts';
 
 /**
  * Values for `?` in order, or for `:name` by name: strings, numbers (or LosslessNumbers), booleans, null,
@@ -333,20 +334,12 @@ class Binding {
   /** Replaces the placeholder by the literal, separated from a word, quote or operator that it could merge with. */
   #insert(literal: string): void {
     const { start, end } = this.#lexer;
-    const before = start > 0 ? this.#sql.charCodeAt(start - 1) : 0x20;
+    const { before, after } = placeLiteral(this.#sql, start, end, literal.startsWith('-'));
     const text = this.#sql.slice(this.#copied, start);
-    // After a minus neither a space nor a minus may follow: both could make `--`, a comment.
-    const isAfterMinus = before === 0x2d;
-    const isEnclosed =
-      isAfterMinus || (literal.startsWith('-') && bindsTighterThanMinus(this.#sql, end));
-    const space = isAfterMinus || separates(before) ? '' : ' ';
-    const opening = isEnclosed ? `${space}(` : space;
-    const isMerging = end < this.#sql.length && !separates(this.#sql.charCodeAt(end));
-    const closing = `${isEnclosed ? ')' : ''}${isMerging ? ' ' : ''}`;
     this.#copied = end;
-    this.#outBytes += Buffer.byteLength(text) + opening.length + literal.length + closing.length;
+    this.#outBytes += Buffer.byteLength(text) + before.length + literal.length + after.length;
     // Strings have a maximal length. V8 does not flatten a string that is only appended to before its use.
-    if (this.#outBytes <= this.#maxBytes) this.#out += text + opening + literal + closing;
+    if (this.#outBytes <= this.#maxBytes) this.#out += text + before + literal + after;
   }
 }
 
@@ -371,30 +364,6 @@ type ListItems = {
   readonly literals: string[];
   leftBytes: number;
 };
-
-/** Characters that no literal merges with on either side: space ( ) , ; = */
-function separates(code: number): boolean {
-  return (
-    isSpaceCode(code) ||
-    code === 0x28 ||
-    code === 0x29 ||
-    code === 0x2c ||
-    code === 0x3b ||
-    code === 0x3d
-  );
-}
-
-/**
- * Whether the server would apply what follows at `at` to the digits of a negative number and not to its value: COLLATE, which may also be
- * in an executable comment.
- */
-function bindsTighterThanMinus(sql: string, at: number): boolean {
-  const ahead = new Lexer(sql);
-  ahead.end = at;
-  const kind = ahead.next();
-  if (kind === tokenKinds.executableComment) return true;
-  return kind === tokenKinds.word && sql.slice(ahead.start, ahead.end).toUpperCase() === 'COLLATE';
-}
 
 /** After a dot or an @ it would be a name. */
 function canBeIn(before: number): boolean {
