@@ -119,6 +119,7 @@ function whyMisplaced(
   let next = at + 1;
   while ((tokens[next]?.start ?? end) < end) next += 1;
   const after = tokens[next];
+  if (after?.kind === tokenKinds.open) return `\`:${name}\` is a value, which cannot be called`;
   const [before, second] = [tokens[at - 1], tokens[at - 2]];
   if (type.kind === 'list') {
     const third = tokens[at - 3]?.kind;

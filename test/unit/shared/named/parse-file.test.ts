@@ -430,6 +430,7 @@ test('each fault has its line: SQL', () => {
     [`${head}-- param y: list(int; 3)\nselect 1 in (1, :y);`, 4, /alone in the parentheses/],
     [`${head}-- param y: text(9)\nselect 1 order by :y desc;`, 4, /make it a choice/],
     [`${head}${x}select 1 group by :x;`, 4, /make it a choice/],
+    [`${head}${x}select :x /* a */ (1);`, 4, /cannot be called/],
     [`${head}-- param y: choice(a: 1 | b: 1 into outfile 'x') = a\nselect :y;`, 4, /the file/],
   ];
   for (const [text, line, problem] of bad) faulty(text, line, problem);

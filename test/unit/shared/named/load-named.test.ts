@@ -1,0 +1,124 @@
+// Loading of a section's directory: which files count, which rights they need, and what several sections may not have in common.
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { afterEach, beforeEach } from 'node:test';
+import { type Client, type Clients, defaultClient } from '../../../../src/shared/clients/client.ts';
+import { findConflicts, loadStatements } from '../../../../src/shared/named/load-named.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'named-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const statement = (name: string, clients = '*') =>
+  `-- name: ${name} :many\n-- for: ${clients}\nselect 1;\n`;
+
+function write(name: string, content: string | Buffer): void {
+  writeFileSync(join(directory, name), content);
+}
+
+function load(from = directory) {
+  return loadStatements(from, { hasIdempotencyTable: false });
+}
+
+function names(): readonly string[] {
+  const loaded = load();
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  return loaded.statements.map(({ name, file, line }) => `${name} ${file}:${line}`);
+}
+
+/** The faults as `file:line problem`, with the directory as `.`. */
+function faults(from = directory): readonly string[] {
+  const loaded = load(from);
+  if (loaded.ok) return [];
+  return loaded.faults.map(
+    ({ file, line, problem }) => `${file.replace(directory, '.')}:${line ?? ''} ${problem}`,
+  );
+}
+
+test('reads every *.sql directly in the directory, and nothing else', () => {
+  write('b.sql', statement('two') + statement('one'));
+  write('a.sql', `\ufeff${statement('three')}`);
+  write('empty.sql', '');
+  write('.#a.sql', 'no statement');
+  write('readme.txt', 'no statement');
+  write('a.sql~', 'no statement');
+  mkdirSync(join(directory, 'more'));
+  writeFileSync(join(directory, 'more', 'c.sql'), 'no statement');
+  symlinkSync(join(directory, 'empty.sql'), join(directory, 'link.sql'));
+  assert.deepEqual(names(), ['one b.sql:4', 'three a.sql:1', 'two b.sql:1']);
+});
+
+test('reports the faults of all files', () => {
+  write('a.sql', statement('one') + statement('one'));
+  write('b.sql', `${statement('one')}select 2;\nselect ?;`);
+  write('c.sql', Buffer.from([...Buffer.from('-- a\n-- b\n-- '), 0xff, 0x0a]));
+  mkdirSync(join(directory, 'd.sql'));
+  symlinkSync(join(directory, 'nowhere'), join(directory, 'e.sql'));
+  write('f.sql', statement('six'));
+  write('g.sql', statement('six'));
+  assert.deepEqual(
+    faults().map((fault) => fault.replace(/ .*?(?=already|only|\?|UTF|regular|ENOENT)/, ' ')),
+    [
+      './a.sql:4 already in line 1',
+      './b.sql:4 only a `:batch` has several statements',
+      './b.sql:5 ?` is no placeholder here: write `:name`',
+      './c.sql:3 UTF-8',
+      './d.sql: regular file)',
+      './e.sql: ENOENT)',
+      './g.sql:1 already in line 1 of f.sql',
+    ],
+  );
+});
+
+test('others may write neither the directory nor a file', () => {
+  write('a.sql', statement('one'));
+  chmodSync(join(directory, 'a.sql'), 0o646);
+  assert.deepEqual(faults(), ['./a.sql: may be written by others (chmod o-w)']);
+  chmodSync(join(directory, 'a.sql'), 0o664);
+  chmodSync(directory, 0o777);
+  assert.deepEqual(faults(), ['.: is a directory that others may write to (chmod o-w)']);
+  chmodSync(directory, 0o755);
+  assert.deepEqual(names(), ['one a.sql:1']);
+});
+
+test('a directory that cannot be read is a fault', () => {
+  assert.deepEqual(faults(join(directory, 'none')), [
+    './none: is no directory that can be read (ENOENT)',
+  ]);
+  write('a.sql', '');
+  assert.deepEqual(faults(join(directory, 'a.sql')), [
+    './a.sql: is no directory that can be read (ENOTDIR)',
+  ]);
+});
+
+test('names are unique over all sections, and every client exists', () => {
+  write(
+    'a.sql',
+    statement('one', 'web, anonymous') + statement('two', 'default') + statement('three'),
+  );
+  const loaded = load();
+  assert.ok(loaded.ok);
+  const world = { section: 'world', directory: '/etc/world.d', statements: loaded.statements };
+  const shop = { ...world, section: 'shop', directory: '/etc/shop.d' };
+  const client = (name: string): Client => ({ ...defaultClient, name });
+  const clients: Clients = { clients: [client('web')], anonymous: client('anonymous') };
+  const conflicts = (sections: readonly (typeof world)[], known: Clients | null) =>
+    findConflicts(sections, known).map(({ file, line, problem }) => `${file}:${line} ${problem}`);
+  assert.deepEqual(conflicts([world], clients), []);
+  assert.deepEqual(conflicts([world], { ...clients, anonymous: null }), [
+    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `anonymous`',
+  ]);
+  assert.deepEqual(conflicts([world], null), [
+    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `web`',
+    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `anonymous`',
+  ]);
+  assert.deepEqual(conflicts([world, shop], clients), [
+    '/etc/shop.d/a.sql:1 `one` is already in line 1 of a.sql of the section world',
+    '/etc/shop.d/a.sql:7 `three` is already in line 7 of a.sql of the section world',
+    '/etc/shop.d/a.sql:4 `two` is already in line 4 of a.sql of the section world',
+  ]);
+});
