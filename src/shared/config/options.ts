@@ -282,6 +282,16 @@ export const options = {
     meaning:
       '`planetscale`: what `@planetscale/database` and its adapters need (docs/guides/drivers.md); only the first section is served to them. Needs a token',
   },
+  named: {
+    type: path,
+    meaning: 'directory of `*.sql` files with named statements (docs/reference/named.md)',
+  },
+  named_watch: {
+    type: flag,
+    initial: 'off',
+    ofInstance: true,
+    meaning: 'read the named statements again when their files change, for development',
+  },
   log: {
     type: path,
     computed: '`dbhttpd-<section>.log` in the log directory',
