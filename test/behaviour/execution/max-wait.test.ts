@@ -110,15 +110,17 @@ test('a driver gets an error if there is no connection', async () => {
 test('a quarter of the deadline bounds the wait too', async () => {
   const settings = { workers: 1, pool, max_wait: '30s' };
   const own = await startGateway({ database, settings });
+  let gate: Gate | null = null;
   try {
     await fillPool(own, pool);
-    const gate = await occupyAll(own);
+    gate = await occupyAll(own);
     const patient = own.dbPost({ SQL: 'select 1', TIMEOUT: 30_000 });
     await waiting(own, 1);
     assert.equal(outcomeOf(await own.dbPost({ SQL: 'select 1', TIMEOUT: 1_000 })), tooLong);
     await gate.open();
     assert.equal((await patient).status, 200);
   } finally {
+    await gate?.open();
     await own.stop();
   }
 });
@@ -126,11 +128,13 @@ test('a quarter of the deadline bounds the wait too', async () => {
 test('an identical read goes on waiting in the place of the one that it followed', async () => {
   const settings = { workers: 1, pool, max_wait: '30s', coalesce: 'on' };
   const own = await startGateway({ database, settings });
+  let gate: Gate | null = null;
   try {
     await fillPool(own, pool);
-    const gate = await occupyAll(own);
+    gate = await occupyAll(own);
     const request = { SQL: 'select n from t' };
-    const leader = own.dbPost({ ...request, TIMEOUT: 1_200 });
+    // It waits for 2 s, in which the others must arrive.
+    const leader = own.dbPost({ ...request, TIMEOUT: 8_000 });
     await waiting(own, 1);
     const follower = own.dbPost({ ...request, TIMEOUT: 30_000 });
     await waiting(own, 2);
@@ -140,6 +144,7 @@ test('an identical read goes on waiting in the place of the one that it followed
     await gate.open();
     assert.deepEqual([(await follower).status, (await behind).status], [200, 200]);
   } finally {
+    await gate?.open();
     await own.stop();
   }
 });
