@@ -93,6 +93,7 @@ function observeRequest(observe: Observe): void {
     errno: null,
     wasCut: false,
     clientGone: false,
+    tool: null,
     isRead: true,
     rows: 1,
     bytes: 183,

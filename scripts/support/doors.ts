@@ -26,6 +26,7 @@ function listRoutes(): readonly Route[] {
   return createRoutes(rulesOf.off, {
     ...{ db: endpoint, query: endpoint, batch: endpoint },
     ...{ begin: endpoint, commit: endpoint, rollback: endpoint },
+    mcp: { endpoint, resource: null },
     drivers: { execute: endpoint, createSession: endpoint },
     askReady: never,
     supervisor: { ask: never } as never,

@@ -185,6 +185,12 @@ export const failures = {
     meaning: 'a statement that does more than read, under `READ_ONLY` or `read_only`',
     repeat: 'changed',
   },
+  CALL_REFUSED: {
+    status: 403,
+    meaning:
+      "the tool `query` of `/mcp` runs no statement that calls LOAD_FILE, SLEEP or BENCHMARK, or that asks for another connection's plan",
+    repeat: 'changed',
+  },
   PARAMS_COUNT: {
     status: 400,
     meaning: 'the statement has more or fewer `?` than PARAMS has values',

@@ -33,7 +33,7 @@ import {
   type Scheme,
 } from './request/identify.ts';
 import type { LongWork } from './request/long-work.ts';
-import { createRouteFinder, failureFormatOf } from './routes.ts';
+import { accessElsewhere, createRouteFinder, failureFormatOf } from './routes.ts';
 
 /** The parts of the path of a request. */
 export type AppParts = {
@@ -141,7 +141,7 @@ export class App {
   /** Guards come first (421, 403, preflights), then the credentials (401). */
   #route(received: Received, route: Route | undefined, isBeyondLimit: boolean): void {
     const { request, response, record, head } = received;
-    const access = route?.access ?? 'guarded';
+    const access = route?.access ?? accessElsewhere(head.path);
     const admission = this.#admit(head, request, access);
     if (admission.kind === 'refused') {
       reject(request, response, record, admission.failure);
@@ -200,7 +200,7 @@ export class App {
     if (!identified.ok) {
       const failure = this.#explainRefusal(identified.failure, head, route);
       if (failure.code === 'UNAUTHORIZED') {
-        response.addHeaders(['WWW-Authenticate', challenges[scheme]]);
+        response.addHeaders(['WWW-Authenticate', route?.challenge ?? challenges[scheme]]);
       }
       reject(request, response, record, failure);
       return;
@@ -314,6 +314,10 @@ export class App {
         response.setHeader('X-Request-ID', record.requestId);
         sendText(response, decision.json, jsonType);
         return null;
+      case 'own reply':
+        return decision
+          .begin()
+          .catch((cause: unknown) => this.#endFaulted(response, record, cause));
       case 'pass on':
         return passOn(this.#parts.held, decision, call, (next) => void this.#carryOut(next, call));
       default:
@@ -330,7 +334,8 @@ export class App {
 
 /** The token of the transaction that a request is part of; '' if it is part of none. */
 function transactionOf(decision: Decision): string {
-  return (decision.ok && decision.kind !== 'reply' && decision.transaction) || '';
+  const mayBePart = decision.ok && (decision.kind === 'run' || decision.kind === 'pass on');
+  return (mayBePart && decision.transaction) || '';
 }
 
 /** Null: it is answered, if there is a route. */

@@ -2,7 +2,7 @@
 import type { Caller } from '../shared/process/calls.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { renderDriverFailure } from './encode/formats/driver-error.ts';
-import { renderPlainFailure, renderProblem } from './encode/formats/problem.ts';
+import { renderPlainFailure, renderProblem, renderRpcFailure } from './encode/formats/problem.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
 import type { Handler, Need, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
@@ -19,6 +19,7 @@ import {
   type ReportName,
   requestsPath,
 } from './endpoints/watching.ts';
+import { createDocument, type ProtectedResource, wellKnownPrefix } from './endpoints/well-known.ts';
 import type { RenderFailure } from './failure/failure.ts';
 import type { Rules } from './request/compat.ts';
 
@@ -30,6 +31,8 @@ export type Answers = {
   readonly begin: SqlEndpoint;
   readonly commit: SqlEndpoint;
   readonly rollback: SqlEndpoint;
+  /** Null: agents are not served. */
+  readonly mcp: McpAnswers | null;
   /** Null: drivers are not served. */
   readonly drivers: DriverEndpoints | null;
   /** Whether this worker can serve what a client needs. */
@@ -43,6 +46,16 @@ export type Answers = {
 /** The path that begins a transaction. Two paths below it end one. */
 const transactionPath = '/v1/transaction';
 
+/** The Model Context Protocol's. */
+export const mcpPath = '/mcp';
+
+/** The parts of the endpoint for agents. */
+export type McpAnswers = {
+  readonly endpoint: SqlEndpoint;
+  /** Null: tokens are static, and nothing says where to get one. */
+  readonly resource: ProtectedResource | null;
+};
+
 type Line = Omit<Route, 'path' | 'endpoint'>;
 
 /** Creates the table of one worker. */
@@ -55,6 +68,7 @@ export function createRoutes(
     begin,
     commit,
     rollback,
+    mcp,
     drivers,
     askReady,
     supervisor,
@@ -129,6 +143,7 @@ export function createRoutes(
       endpoint: plain(createKill(supervisor)),
     },
     ...(rules.hasHealth ? [health] : []),
+    ...(mcp === null ? [] : mcpRoutes(v1, mcp)),
     ...(drivers === null ? [] : driverRoutes(v1, drivers)),
     ...consolePaths(consoleFiles).map(({ path, access, file }) => {
       return {
@@ -142,6 +157,25 @@ export function createRoutes(
 
 function plain(handle: Handler): PlainEndpoint {
   return { kind: 'plain', handle };
+}
+
+function mcpRoutes(line: Omit<Line, 'name'>, { endpoint, resource }: McpAnswers): readonly Route[] {
+  const challenge = resource === null ? {} : { challenge: resource.challenge };
+  const documents = (resource?.documents ?? []).map(
+    (document): Route => ({
+      ...line,
+      name: 'well_known',
+      path: document.path,
+      methods: ['GET', 'HEAD'],
+      access: 'file',
+      needs: 'nothing',
+      endpoint: plain(createDocument(document)),
+    }),
+  );
+  return [
+    { ...line, ...challenge, needs: 'mcp', name: 'mcp', path: mcpPath, endpoint },
+    ...documents,
+  ];
 }
 
 const driverPath = '/psdb.v1alpha1.Database/';
@@ -185,8 +219,14 @@ export function createRouteFinder(routes: readonly Route[]): (path: string) => R
   return (path) => whole.get(path) ?? families.find((route) => isOf(path, route.path));
 }
 
+/** The checks for a path at which there is nothing. */
+export function accessElsewhere(path: string): Route['access'] {
+  return path.startsWith(wellKnownPrefix) ? 'file' : 'guarded';
+}
+
 /** The format of failures on a path, also on one that does not exist. */
 export function failureFormatOf(path: string): RenderFailure {
   if (path.startsWith(driverPath)) return renderDriverFailure;
+  if (path === mcpPath) return renderRpcFailure;
   return path === '/v1' || path.startsWith('/v1/') ? renderProblem : renderPlainFailure;
 }

@@ -21,12 +21,15 @@ import { type ConsoleFiles, isConsoleFile } from './endpoints/console.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { Route } from './endpoints/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
+import { createMcpEndpoint } from './endpoints/mcp/endpoint.ts';
+import { noNamedTools, sqlTools } from './endpoints/mcp/tools.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
 import type { ReadyAnswer } from './endpoints/watching.ts';
+import { describeResource } from './endpoints/well-known.ts';
 import {
   type CommitKeeper,
   OpenTransactions,
@@ -53,7 +56,7 @@ import type { Exchange } from './request/exchange.ts';
 import { Identifier } from './request/identify.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
-import { createRoutes } from './routes.ts';
+import { createRoutes, type McpAnswers, mcpPath } from './routes.ts';
 import { Section, stopping } from './section.ts';
 import { Accounts } from './servers/account.ts';
 
@@ -175,7 +178,7 @@ export class Service {
 
   #createRoutes(): readonly Route[] {
     const { log, supervisor } = this.#surroundings;
-    const { compat, console } = this.#config;
+    const { compat, console, mcp } = this.#config;
     const sections = this.#sections;
     const { transactions } = this.#held;
     const sessions = this.#driverSessions;
@@ -186,11 +189,20 @@ export class Service {
       begin: createBegin(sections, transactions),
       commit: createEnd(sections, transactions, 'commit'),
       rollback: createEnd(sections, transactions, 'rollback'),
+      mcp: mcp ? this.#createMcp() : null,
       drivers: sessions === null ? null : createDriverEndpoints(sections, sessions, transactions),
       askReady: () => this.#askReady(),
       supervisor,
       consoleFiles: console ? loadConsoleFiles(log) : null,
     });
+  }
+
+  #createMcp(): McpAnswers {
+    const { url, jwtIssuer } = this.#config;
+    return {
+      endpoint: createMcpEndpoint(this.#sections, noNamedTools),
+      resource: describeResource(url, jwtIssuer, mcpPath),
+    };
   }
 
   #createHttp(app: App, peers: Peers, nextRequestId: () => string, observe: Observe): HttpServer {
@@ -363,14 +375,15 @@ export class Service {
 
 /** The observers of a worker: metrics, recent errors, costs of statements, and the logs. */
 class Observers {
-  readonly metrics = new WorkerMetrics(openFilesLimit());
+  readonly metrics;
   readonly recentErrors = new RecentErrors();
   readonly statements = new StatementTable();
   readonly #noteInLog: Observe;
   readonly #noteRejectedPages: Observe;
   readonly #accessLog: AccessLog | null;
 
-  constructor({ slowQueryMs }: Config, log: Log, accessLog: AccessLog | null) {
+  constructor({ slowQueryMs, mcp }: Config, log: Log, accessLog: AccessLog | null) {
+    this.metrics = new WorkerMetrics(openFilesLimit(), mcp ? sqlTools : []);
     this.#noteInLog = createRequestLog(log, slowQueryMs);
     this.#noteRejectedPages = createRejectedPagesLog(log);
     this.#accessLog = accessLog;

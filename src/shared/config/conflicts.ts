@@ -20,6 +20,7 @@ export function findConflicts(
     ...towardsClients(config, values, written),
     ...ofDrivers(config, written),
     ...ofJwt(written),
+    ...ofAgents(config),
     ...ofFiles(config, values),
     [
       config.readOnly && config.idempotencyTable !== null,
@@ -207,6 +208,17 @@ function ofJwt(written: ReadonlySet<string>): readonly Rule[] {
     [keys === true && audience === false, 'jwt_keys', 'needs `jwt_audience`'],
     [keys === false && issuer === true, 'jwt_issuer', 'needs `jwt_keys`'],
     [keys === false && audience === true, 'jwt_audience', 'needs `jwt_keys`'],
+  ];
+}
+
+function ofAgents({ mcp, url }: Config): readonly Rule[] {
+  return [
+    [url !== null && !mcp, 'url', 'needs `mcp = on`'],
+    [
+      url !== null && !isOrigin(url),
+      'url',
+      'must be an origin such as https://db.example.com, without a path',
+    ],
   ];
 }
 

@@ -292,6 +292,18 @@ export const options = {
     ofInstance: true,
     meaning: 'read the named statements again when their files change, for development',
   },
+  mcp: {
+    type: flag,
+    initial: 'off',
+    ofInstance: true,
+    meaning: 'the Model Context Protocol at `/mcp`, for agents (docs/guides/agents.md)',
+  },
+  url: {
+    type: text,
+    ofInstance: true,
+    meaning:
+      'the origin under which clients reach the gateway, as https://db.example.com, for the metadata that agents look for. Needs `mcp = on`',
+  },
   log: {
     type: path,
     computed: '`dbhttpd-<section>.log` in the log directory',

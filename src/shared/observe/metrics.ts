@@ -59,6 +59,11 @@ export const workerMetrics = {
     help: 'Requests refused or ended by the gateway, by the CODE of their reply, whether or not it could be sent.',
     labels: ['code'],
   },
+  dbhttpd_tool_calls_total: {
+    type: 'counter',
+    help: "Calls of agents' tools (`/mcp`), by tool. `result` is `ok`, or `error`: the result says why.",
+    labels: ['tool', 'result'],
+  },
   dbhttpd_replies_cut_total: {
     type: 'counter',
     help: 'Replies that had begun and that the gateway reset, because of max_result_bytes, a lost database or a stalled reader.',

@@ -14,6 +14,8 @@ import type { ReplyWriter } from './writer.ts';
 export interface FormatEvents extends RowEvents {
   /** A result has more columns than the limit allows. Unless the run is stopped, the reply has this result without rows, and says that it is cut. */
   replyTooWide(): void;
+  /** The reply takes no more rows: if the statement only reads, the rest of it is not needed. */
+  replyIsComplete(): void;
   /** These results cannot become a reply. The outcome in the failure is not final: only the request knows it. */
   replyRefused(failure: Failure): void;
 }
@@ -63,6 +65,11 @@ export abstract class Format<Options extends FormatOptions = FormatOptions> impl
 
   /** Ends a reply that has begun to leave with a failure of the gateway. Returns false if the connection must be reset instead. */
   finishFailed(_failure: Failure): boolean {
+    return false;
+  }
+
+  /** Whether further rows would change nothing in the reply. */
+  get isComplete(): boolean {
     return false;
   }
 

@@ -27,6 +27,8 @@ export type Route = {
   readonly isEssential: boolean;
   /** Replies end with their connection: see `endWithConnection`. */
   readonly endsConnection: boolean;
+  /** The WWW-Authenticate of its 401; missing: that of its kind of access. */
+  readonly challenge?: string;
   readonly endpoint: Endpoint;
 };
 
@@ -70,11 +72,19 @@ export type Call = {
   readonly isLong: boolean;
 };
 
-/** The decision on a request: statements run, a text is its reply, another worker gets it, or it fails. */
-export type Decision = Refused | RunDecision | Reply | PassOn;
+/** The decision on a request: statements run, a text is its reply, another worker gets it, the endpoint answers later, or it fails. */
+export type Decision = Refused | RunDecision | Reply | PassOn | OwnReply;
 
 /** A JSON text that is the whole reply. */
 export type Reply = { readonly ok: true; readonly kind: 'reply'; readonly json: string };
+
+/** The endpoint sends the reply by itself, and may run statements before. @see startExchange */
+export type OwnReply = {
+  readonly ok: true;
+  readonly kind: 'own reply';
+  /** Called once. Resolves when the reply was sent, or its client is gone; rejects only before anything was sent. */
+  readonly begin: () => Promise<void>;
+};
 
 /** The worker that has a request's transaction answers the request. */
 export type PassOn = {

@@ -42,13 +42,14 @@ function createJsonFormat(): LineFormat {
         `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
         `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
         `"user":${record.user === null ? null : quote(record.user)},` +
+        `"tool":${record.tool === null ? null : `"${record.tool}"`},` +
         by(headers['user-agent'], headers.referer)
       );
     },
     refused: ({ client, status, code, bytes, requestId }, now) =>
       `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
-      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"user_agent":null,"referer":null}\n`,
+      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"tool":null,"user_agent":null,"referer":null}\n`,
   };
 }
 

@@ -25,6 +25,7 @@ import {
   endpoints,
   isSlow,
   type Observation,
+  type RequestRecord,
 } from './observation.ts';
 
 /** One value of a metric. */
@@ -233,13 +234,15 @@ export class WorkerMetrics {
     endpoints.map((endpoint) => [endpoint, new Float64Array(statusClasses.length)]),
   );
   readonly #failures = startAtZero(failureCodes);
+  readonly #tools: Map<string, { ok: number; error: number }>;
   readonly #maxDescriptors: number;
   #descriptors = 0;
   #descriptorsCountedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param maxDescriptors the process's limit of open files */
-  constructor(maxDescriptors: number) {
+  /** @param maxDescriptors the process's limit of open files  @param tools those whose series start at 0 */
+  constructor(maxDescriptors: number, tools: readonly string[] = []) {
     this.#maxDescriptors = maxDescriptors;
+    this.#tools = new Map(tools.map((tool) => [tool, { ok: 0, error: 0 }]));
   }
 
   observe(observation: Observation): void {
@@ -249,6 +252,7 @@ export class WorkerMetrics {
         return;
       case 'request finished':
         if (observation.record.code !== null) countOne(this.#failures, observation.record.code);
+        if (observation.record.tool !== null) this.#countTool(observation.record);
         return;
       case 'malformed request':
         this.#countRequest('other', observation.refused.status);
@@ -260,6 +264,13 @@ export class WorkerMetrics {
       default:
         observation satisfies never;
     }
+  }
+
+  #countTool({ tool, toolFailed }: RequestRecord): void {
+    if (tool === null) return;
+    const counts = this.#tools.get(tool) ?? { ok: 0, error: 0 };
+    this.#tools.set(tool, counts);
+    counts[toolFailed ? 'error' : 'ok'] += 1;
   }
 
   #countRequest(endpoint: Endpoint, status: number): void {
@@ -276,6 +287,11 @@ export class WorkerMetrics {
       ...this.#requestSamples(),
       ...[...this.#failures].map(([code, value]) =>
         sample('dbhttpd_failures_total', value, { code }),
+      ),
+      ...[...this.#tools].flatMap(([tool, counts]) =>
+        (['ok', 'error'] as const).map((result) =>
+          sample('dbhttpd_tool_calls_total', counts[result], { tool, result }),
+        ),
       ),
       sample('dbhttpd_requests_in_flight', clients.inFlight),
       sample('dbhttpd_client_connections', clients.open),

@@ -71,6 +71,8 @@ export type ExchangeSummary = {
   readonly durationMs: number;
   /** The statements with their literals, which no log may show. Null: there is none. */
   readonly sql: string | null;
+  /** The tool of an agent that runs them; null: there is none. */
+  readonly tool: string | null;
 };
 
 const deadlinePassed = 504;
@@ -115,6 +117,8 @@ export const endpoints = [
   'console',
   'driver_execute',
   'driver_session',
+  'mcp',
+  'well_known',
   'other',
 ] as const;
 
@@ -145,6 +149,10 @@ export class RequestRecord {
   caller: Caller = defaultCaller;
   /** The user name of a driver; null: the client is no driver, or was rejected. */
   user: string | null = null;
+  /** The tool that an agent calls; null: the request calls none. */
+  tool: string | null = null;
+  /** Whether the result of that call is an error. */
+  toolFailed = false;
   /** Null: no statement has ended. */
   statements: StatementTimes | null = null;
   /** Whether another worker has the request and observes it. */

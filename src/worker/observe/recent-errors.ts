@@ -16,6 +16,7 @@ const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
   'v1_query',
   'v1_batch',
   'driver_execute',
+  'mcp',
 ]);
 
 /** The recent errors of one worker, in a ring: only errors that are reported are formatted. */

@@ -71,10 +71,11 @@ function logStatements(log: Log, summary: ExchangeSummary): void {
 }
 
 function logSlow(log: Log, summary: ExchangeSummary): void {
-  const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs } = summary;
+  const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs, tool } = summary;
   log.warn('slow statement', {
     request_id: requestId,
     ...traceField(traceId),
+    ...(tool === null ? {} : { tool }),
     waited_ms: Math.round(queueMs),
     ran_ms: Math.round(databaseMs),
     rows,

@@ -6,12 +6,13 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { LivePhase, LiveRequest } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
-import { type BufferPool, ReplyWriter } from '../encode/writer.ts';
+import type { ReplyHead } from '../encode/head.ts';
+import { type BufferPool, ReplyWriter, type Transport } from '../encode/writer.ts';
 import type { Answer, Execution, RunEnd, RunEvents } from '../execution/execution.ts';
 import type { Executor, Work } from '../execution/executor.ts';
 import { RunTimes } from '../execution/run-times.ts';
 import type { StopReason } from '../execution/stop-reason.ts';
-import type { Failure } from '../failure/failure.ts';
+import { type Failure, internalFailure } from '../failure/failure.ts';
 import type { Peers } from '../http/peers.ts';
 import {
   type Attended,
@@ -79,6 +80,15 @@ export type RunDecision = {
   readonly hintFor?: (error: ServerError, statement: number) => string | null;
   /** The token of the open transaction that it is part of, as the request has it; null, or missing: there is none. */
   readonly transaction?: string | null;
+  /** Takes the reply in place of the client; missing: the client gets it. */
+  readonly receiver?: Receiver;
+};
+
+/** Takes the whole reply of an exchange, or why there is none, to make the client's reply of it. Exactly one of them is called, once. */
+export type Receiver = {
+  /** @param body valid during the call only */
+  readonly reply: (status: number, body: Buffer) => void;
+  readonly failed: (failure: Failure) => void;
 };
 
 type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
@@ -87,6 +97,8 @@ type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
   readonly record: RequestRecord;
   /** The client's token; null: it sends none. */
   readonly after: Token | null;
+  /** Null: the client gets the reply. */
+  readonly receiver: Receiver | null;
 };
 
 /** The deadline of a request: the section's limit, unless the request asks for less. In ms. */
@@ -104,6 +116,7 @@ export function startExchange(
   record: RequestRecord,
 ): void {
   const { section, work, format, mayCompress = false, ignoresToken = false } = run;
+  const { receiver = null } = run;
   const hintFor = run.hintFor ?? noHint;
   const { config, context } = section;
   const tokens = ignoresToken ? null : context.tokens;
@@ -113,8 +126,35 @@ export function startExchange(
     return;
   }
   const timeoutMs = timeoutOf(config, run.timeoutMs);
-  const request = { work, timeoutMs, record, format, mayCompress, hintFor, after: decoded.token };
+  const after = decoded.token;
+  const request = { work, timeoutMs, record, format, mayCompress, hintFor, after, receiver };
   new Exchange(context, request, response).start();
+}
+
+/** Hands a whole reply to its receiver. Nothing of it is sent before. */
+class HandOver implements Transport {
+  readonly #receiver: Receiver;
+
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver;
+  }
+
+  sendWhole({ status }: ReplyHead, bytes: Buffer, length: number, sent: () => void): void {
+    this.#receiver.reply(status, bytes.subarray(0, length));
+    sent();
+  }
+
+  begin(): void {
+    throw new Error('a reply that is handed over is held back as a whole');
+  }
+
+  sendPart(): void {
+    this.begin();
+  }
+
+  finish(): void {
+    this.begin();
+  }
 }
 
 const noHint = () => null;
@@ -148,17 +188,17 @@ export class Exchange
   #timesFull = 0;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
-    const { work, record, format, timeoutMs, mayCompress = false } = request;
+    const { work, record, format, timeoutMs, receiver } = request;
     this.#context = context;
     this.#request = request;
     this.#response = response;
     const { client, user } = record.caller;
     const account = context.accounts.of(client);
     this.#times = new RunTimes(timeoutMs * longestWaitShare, account, user);
-    const plain = new ReplyTransport(response, record.requestId, this.#times, this);
-    const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
-    // The effect of a batch is not known before its end.
-    const holdBytes = work.kind === 'batch' ? Number.POSITIVE_INFINITY : context.holdBytes;
+    const transport = receiver === null ? this.#transportToClient() : new HandOver(receiver);
+    // The effect of a batch is not known before its end, and a receiver takes nothing but the whole.
+    const isWhole = work.kind === 'batch' || receiver !== null;
+    const holdBytes = isWhole ? Number.POSITIVE_INFINITY : context.holdBytes;
     const onFull = context.tokens === null ? null : () => this.#replyIsFull();
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
@@ -172,6 +212,12 @@ export class Exchange
 
   get owner(): string {
     return this.#request.record.caller.owner;
+  }
+
+  #transportToClient(): Transport {
+    const { record, mayCompress = false } = this.#request;
+    const plain = new ReplyTransport(this.#response, record.requestId, this.#times, this);
+    return mayCompress ? new GzipTransport(plain, this.#response, this) : plain;
   }
 
   get traceId(): string | null {
@@ -302,6 +348,11 @@ export class Exchange
     }
   }
 
+  /** The rest of a read would be left out: it is stopped, and what it has brought is the reply. */
+  replyIsComplete(): void {
+    if (this.#isRead) this.#stop('too large');
+  }
+
   /** A read is stopped, and so is what can be undone. Anything else runs to its end, so that it is not left half done. */
   replyRefused(failure: Failure): void {
     this.#refusal = failure;
@@ -377,7 +428,9 @@ export class Exchange
     this.#leave();
     this.#reader.stop();
     const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
-    endWithFault(this.#response, this.requestId, outcome);
+    const { receiver } = this.#request;
+    if (receiver === null) endWithFault(this.#response, this.requestId, outcome);
+    else receiver.failed(internalFailure(outcome));
     if (!this.#isReported) this.#report(500, outcome, 'INTERNAL', this.#writer.committed);
   }
 
@@ -392,11 +445,19 @@ export class Exchange
     if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#addTokenHeaders();
     if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
+    else if (this.#isCompleteAt(end)) this.#answer(answeredInPart);
     else this.#fail(runFailure(end, this.#isRead, () => this.#retryAfterSeconds));
   }
 
   get #retryAfterSeconds(): number {
     return this.#context.retryAfterSeconds(this.#times.account);
+  }
+
+  /** Whether a read that was stopped has brought all that its reply takes. */
+  #isCompleteAt(end: RunEnd): boolean {
+    const wasStopped = end.kind === 'stopped' || end.kind === 'cut short';
+    if (!wasStopped || !this.#isRead || !this.sink.isComplete) return false;
+    return end.reason === 'too large' || end.reason === 'deadline';
   }
 
   /** An executed statement is never reported as `failed`. */
@@ -412,7 +473,8 @@ export class Exchange
 
   #answer(answered: Answer): void {
     const answer = this.#explain(answered);
-    const isEnded = !this.#clientGone && this.sink.finish(answer);
+    const isWanted = !this.#clientGone || this.#request.receiver !== null;
+    const isEnded = isWanted && this.sink.finish(answer);
     if (isEnded) this.#reader.finish();
     else this.#writer.abandon();
     const wasCut = !isEnded && !this.#clientGone;
@@ -437,7 +499,9 @@ export class Exchange
     this.#response.failureCode = failure.code;
     if (isEnded) this.#reader.finish();
     else this.#writer.abandon();
-    if (!isEnded && !this.#response.destroyed) {
+    const { receiver } = this.#request;
+    if (receiver !== null) receiver.failed(failure);
+    else if (!isEnded && !this.#response.destroyed) {
       const timing = ['Server-Timing', serverTiming(this.#times)];
       if (hasBegun) resetConnection(this.#response.socket);
       else sendFailure(this.#response, failure, this.requestId, timing);
@@ -492,6 +556,7 @@ export class Exchange
       firstRowMs: this.#times.firstAnswerMs,
       durationMs: performance.now() - this.startedAt,
       sql: sqlOf(this.#request.work),
+      tool: this.#request.record.tool,
     };
     this.#isReported = true;
     if (isBusyCode(code)) this.#times.account.rejected[code] += 1;
@@ -499,6 +564,9 @@ export class Exchange
     this.#request.record.statementsEnded(summary);
   }
 }
+
+/** The end of a read whose reply takes no more. */
+const answeredInPart: Answer = { kind: 'answered', failure: null, facts: null };
 
 const wasExecuted = 'The statement was executed all the same.';
 

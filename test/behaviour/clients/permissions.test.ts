@@ -40,6 +40,8 @@ const doors: readonly Door[] = [
   }),
   { path: `${driver}/Execute`, methods: ['POST'], needs: 'drivers', body: { query: sql } },
   { path: `${driver}/CreateSession`, methods: ['POST'], needs: 'drivers', body: {} },
+  // The protocol wants to know what the client accepts.
+  { path: '/mcp', methods: ['POST'], needs: 'mcp', body: { jsonrpc: '2.0' }, status: 400 },
   { path: '/metrics', methods: ['GET', 'HEAD'], needs: 'metrics' },
   { path: '/v1/stats', methods: ['GET', 'HEAD'], needs: 'observe' },
   { path: '/v1/statements', methods: ['GET', 'HEAD'], needs: 'observe' },
@@ -74,7 +76,7 @@ const file = createClientsFile({
 });
 after(() => file.remove());
 const { gateway } = useGateway(
-  { workers: 1, token: 'own-token', drivers: 'planetscale', clients: file.path },
+  { workers: 1, token: 'own-token', drivers: 'planetscale', mcp: 'on', clients: file.path },
   { ready: async () => undefined },
 );
 
@@ -107,10 +109,11 @@ function missingIn(reply: Reply, method: string): string | null {
     missing?: string;
     CODE?: string;
     MISSING?: string;
-    error?: { code: string; missing: string };
+    error?: { code: string; missing: string; data?: { code: string; missing: string } };
   }>();
-  assert.equal(code ?? CODE ?? error?.code, 'FORBIDDEN', reply.text);
-  return missing ?? MISSING ?? error?.missing ?? null;
+  const inner = error?.data ?? error;
+  assert.equal(code ?? CODE ?? inner?.code, 'FORBIDDEN', reply.text);
+  return missing ?? MISSING ?? inner?.missing ?? null;
 }
 
 test('the table of the documentation has every path that is served', () => {
@@ -119,6 +122,7 @@ test('the table of the documentation has every path that is served', () => {
   const routes = createRoutes(rulesOf.off, {
     ...{ db: endpoint, query: endpoint, batch: endpoint },
     ...{ begin: endpoint, commit: endpoint, rollback: endpoint },
+    mcp: { endpoint, resource: null },
     drivers: { execute: endpoint, createSession: endpoint },
     askReady: never,
     supervisor: { ask: never } as never,

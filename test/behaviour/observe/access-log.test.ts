@@ -51,6 +51,7 @@ test('has for a request what came, what was answered, and how long it waited and
     request_id: 'one',
     trace_id: null,
     user: null,
+    tool: null,
     user_agent: 'tester/1',
     referer: 'http://a/b',
   });

@@ -114,6 +114,7 @@ test('a request that is passed on is one line of the access log, with all that o
     request_id: 'passed',
     trace_id: trace,
     user: null,
+    tool: null,
     user_agent: 'tester/1',
     referer: null,
   });

@@ -218,6 +218,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     replyTooLarge: () => {},
     replyTooWide: () => {},
     replyRefused: () => {},
+    replyIsComplete: () => {},
   });
   let lost: Error | null = null;
   const whole = [...chunks];

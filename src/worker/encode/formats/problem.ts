@@ -25,6 +25,26 @@ export const renderProblem: RenderFailure = (failure, requestId) => ({
   body: problemJson(failure, requestId),
 });
 
+/** JSON-RPC 2.0, section 5.1: "Parse error" and "Invalid Request". */
+const rpcCodes = { parseError: -32_700, invalidRequest: -32_600 } as const;
+
+/** The object of /mcp, for requests that its protocol does not see. The message's id is not known. */
+export const renderRpcFailure: RenderFailure = (
+  { message, code, outcome, missing },
+  requestId,
+) => ({
+  contentType: jsonType,
+  body: JSON.stringify({
+    jsonrpc: '2.0',
+    error: {
+      code: code === 'BAD_JSON' ? rpcCodes.parseError : rpcCodes.invalidRequest,
+      message,
+      data: { code, missing, outcome, request_id: requestId },
+    },
+    id: null,
+  }),
+});
+
 /** The head of a reply that is a problem. */
 export function problemHead({ status, retryAfterSeconds }: AnyFailure): ReplyHead {
   const more = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
@@ -56,7 +76,7 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
     missing: failure.missing,
     errno: error?.errno,
     sqlstate: error?.sqlState,
-    retryable: failure.mayRepeat ?? mayRepeat(failure),
+    retryable: isRetryable(failure),
     outcome,
     request_id: requestId,
     statement: place?.statement,
@@ -64,8 +84,9 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
   });
 }
 
-/** Among the gateway's own failures, only those of reads are `failed`. */
-function mayRepeat({ code, outcome }: AnyFailure): boolean {
+/** Whether the same request may be sent again. Among the gateway's own failures, only those of reads are `failed`. */
+export function isRetryable({ code, outcome, mayRepeat }: AnyFailure): boolean {
+  if (mayRepeat !== undefined) return mayRepeat;
   const repeat = code === null ? 'changed' : failures[code].repeat;
   return (repeat === 'yes' || repeat === 'outcome') && appliedNothing[outcome];
 }

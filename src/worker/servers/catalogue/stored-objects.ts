@@ -33,6 +33,7 @@ const maxObjects = 200_000;
 const maxCharacters = 32 * 1024 * 1024;
 
 type StoredObject = {
+  readonly name: string;
   /** The schema of names without one in its definition and its triggers. */
   readonly schema: string;
   readonly isBase: boolean;
@@ -46,6 +47,9 @@ type StoredObject = {
   write: Effects | null;
   undoes: boolean | null;
 };
+
+/** A table or a view. */
+export type ListedTable = { readonly name: string; readonly isView: boolean };
 
 /** Fill it with tables first, then views and triggers; then ask. */
 export class StoredObjects {
@@ -65,11 +69,18 @@ export class StoredObjects {
     return this.#count;
   }
 
+  /** The tables and views of the session's own schema, sorted by name. */
+  ownTables(): readonly ListedTable[] {
+    const listed = [...this.#own.values()].map(({ name, isBase }) => ({ name, isView: !isBase }));
+    return listed.sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
   /** @param isTransactional whether a ROLLBACK undoes what is written to it */
   addTable(schema: string, name: string, type: string, isTransactional = false): void {
     if (this.#count >= maxObjects) return;
     this.#count += 1;
     this.#schemaOf(this.#fold(schema)).set(this.#fold(name), {
+      name,
       schema,
       isBase: baseTypes.has(type),
       isTransactional,

@@ -203,6 +203,9 @@ const conflicts: readonly (readonly [string, string])[] = [
   ['jwt_issuer', 'clients = /nowhere\njwt_issuer = i'],
   ['jwt_audience', 'clients = /nowhere\njwt_audience = a'],
   ['drivers', 'drivers = planetscale'],
+  ['url', 'url = https://db.example'],
+  ['url', 'mcp = on\nurl = https://db.example/gateway'],
+  ['url', 'mcp = on\nurl = db.example'],
 ];
 for (const [key, lines] of conflicts) {
   test(`an impossible combination is a fault of ${key}: ${lines.replaceAll('\n', ', ')}`, () => {

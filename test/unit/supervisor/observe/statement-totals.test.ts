@@ -154,6 +154,7 @@ const ran = {
   errno: null,
   wasCut: false,
   clientGone: false,
+  tool: null,
   isRead: true,
   rows: 0,
   bytes: 0,

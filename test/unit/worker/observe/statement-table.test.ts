@@ -18,6 +18,7 @@ const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeS
   errno: null,
   wasCut: false,
   clientGone: false,
+  tool: null,
   isRead: true,
   rows: 1,
   bytes: 10,
