@@ -18,6 +18,10 @@ const driversOff =
 const switchedOff: readonly (readonly [prefix: string, message: string])[] = [
   [driverPrefix, driversOff],
   [
+    '/mcp',
+    "Agents are not served here. To serve them, set mcp = on in the gateway's configuration.",
+  ],
+  [
     '/console',
     "The console is not served here: console = off in the gateway's configuration, or it was not built.",
   ],

@@ -45,6 +45,7 @@ test('any other path gets the paths for SQL, and none is repeated', () => {
 test('a path that a key of the configuration turns on gets that key', () => {
   for (const [asked, key] of [
     ['/psdb.v1alpha1.Database/Execute', /drivers = planetscale/],
+    ['/mcp', /mcp = on/],
     ['/console', /console = off/],
     ['/console/', /console = off/],
     ['/health', /\/readyz.*compat = dbslayer/],

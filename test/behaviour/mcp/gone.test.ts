@@ -1,0 +1,86 @@
+// An agent that goes away in the middle of a call: the statement is killed, and the connection serves the next one.
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
+import { openRaw } from '../../support/http.ts';
+import { logShows } from '../../support/log-shows.ts';
+import { readMetric } from '../../support/scrape.ts';
+import { useGateway } from '../../support/use-gateway.ts';
+import { createAgent, headersOf, messageOf, revisions } from './support/agent.ts';
+
+/** A second by the contract; four times as much is for a busy machine. */
+const maxMs = 4000;
+
+const { gateway, database } = useGateway(
+  { workers: 1, pool: 1, mcp: 'on', access_log: 'json', slow_query: '100ms' },
+  {
+    prepare: (own) =>
+      own
+        .query(
+          `create table numbers (n int primary key);
+           insert into numbers with recursive c (n) as (select 1 union all select n + 1 from c where n < 1000) select n from c`,
+        )
+        .then(() => {}),
+  },
+);
+const agent = createAgent(() => gateway);
+const forever =
+  'select count(*) from numbers a, numbers b, numbers c, numbers d where a.n > b.n + c.n';
+
+let processlist: Processlist;
+beforeEach(async () => {
+  processlist = await openProcesslist(database);
+});
+afterEach(() => processlist?.close());
+
+for (const revision of revisions) {
+  for (const leave of ['close', 'reset'] as const) {
+    test(`in revision ${revision}, a statement is gone within a second of its client (${leave})`, async () => {
+      const params = { name: 'query', arguments: { sql: forever } };
+      const body = JSON.stringify(messageOf(revision, 'tools/call', params));
+      const headers = Object.entries(headersOf(revision, 'tools/call', params))
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('');
+      const connection = await openRaw(gateway.port);
+      connection.send(
+        `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+      await processlist.started(forever);
+      connection[leave]();
+      const tookMs = await processlist.ended(forever);
+      assert.ok(tookMs < maxMs, `${tookMs} ms`);
+      const { rows } = await agent.query('select 5 as n');
+      assert.deepEqual(rows, [[5]]);
+    });
+  }
+}
+
+test('an operator ends a call, and the agent learns it', async () => {
+  const failing = agent.fail(forever);
+  await processlist.started(forever);
+  const { requests } = (await gateway.get('/v1/requests')).json<{
+    requests: { id: string; shape: string }[];
+  }>();
+  const [running] = requests.filter(({ shape }) => shape.includes('numbers'));
+  await gateway.request(`/v1/requests/${running?.id}`, { method: 'DELETE' });
+  assert.equal((await failing).code, 'KILLED');
+});
+
+test('logs and metrics name the tool', async () => {
+  const count = (result: string) =>
+    readMetric(gateway, 'dbhttpd_tool_calls_total', { tool: 'query', result });
+  const before = [await count('ok'), await count('error')];
+  await agent.query('select 6 as n');
+  await agent.fail('drop table numbers');
+  await agent.fail(forever, { timeout_ms: 300 });
+  assert.deepEqual(
+    [await count('ok'), await count('error')],
+    [Number(before[0]) + 1, Number(before[1]) + 2],
+  );
+  await logShows(gateway, /slow statement .*tool=query/);
+});
+
+test('before the first call, the counts of the tools are there', async () => {
+  const metrics = await gateway.get('/metrics');
+  assert.match(metrics.text, /dbhttpd_tool_calls_total\{[^}]*tool="describe"[^}]*\} 0/);
+});
