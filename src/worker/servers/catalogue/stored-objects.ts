@@ -58,6 +58,8 @@ export class StoredObjects {
   #own: Map<string, StoredObject>;
   #count = 0;
   #characters = 0;
+  /** Null: the list was not asked for yet. */
+  #listed: readonly ListedTable[] | null = null;
 
   constructor(rules: NameRules) {
     this.#rules = rules;
@@ -71,8 +73,10 @@ export class StoredObjects {
 
   /** The tables and views of the session's own schema, sorted by name. */
   ownTables(): readonly ListedTable[] {
-    const listed = [...this.#own.values()].map(({ name, isBase }) => ({ name, isView: !isBase }));
-    return listed.sort((one, other) => (one.name < other.name ? -1 : 1));
+    this.#listed ??= [...this.#own.values()]
+      .map(({ name, isBase }) => ({ name, isView: !isBase }))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
+    return this.#listed;
   }
 
   /** @param isTransactional whether a ROLLBACK undoes what is written to it */
