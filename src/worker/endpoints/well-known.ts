@@ -10,7 +10,7 @@ const documentPath = `${wellKnownPrefix}oauth-protected-resource`;
 /** A document, and where it is. */
 export type ResourceDocument = { readonly path: string; readonly json: string };
 
-/** What clients of one path without credentials can learn. */
+/** The facts for clients of one path that have no credentials. */
 export type ProtectedResource = {
   /** The document about the gateway, and the one about the path (RFC 9728, section 3.1). */
   readonly documents: readonly ResourceDocument[];

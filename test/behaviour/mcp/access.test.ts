@@ -1,4 +1,4 @@
-// Who reaches /mcp: Host, Origin and token are checked as everywhere, and what clients without a token look for is not there.
+// The guards of /mcp: Host, Origin and token are checked as everywhere, and clients without a token find nothing where they look for one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useGateway } from '../../support/use-gateway.ts';

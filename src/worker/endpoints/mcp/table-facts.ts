@@ -1,5 +1,5 @@
-// What `describe` reports: a list of tables, or one table with its columns, indexes and foreign keys. The statements that ask the server, and
-// the results that are made of their rows. Pure.
+// The facts of `describe`: a list of tables, or one table with its columns, indexes and foreign keys. The statements that ask the server
+// for them, and the results that are made of the rows. Pure.
 
 /** Lists the tables and views, if the worker's catalogue does not know them at present. */
 export const tablesSql =

@@ -37,7 +37,7 @@ export function attempts({ directory, secret, lock, account }: Targets): readonl
     'repair table t',
     `load data infile '${secret}' into table t`,
     `load xml infile '${secret}' into table t`,
-    // What others have stored.
+    // Stored routines, and a sequence.
     'call p_writes()',
     'select f_writes()',
     'select * from v_writes',
