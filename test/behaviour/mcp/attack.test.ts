@@ -33,11 +33,11 @@ const { gateway, database } = useGateway(
            create table u (id int primary key, note varchar(50)) engine = MyISAM;
            insert into t values (1, 'one'), (2, 'two');
            insert into u values (1, 'uno');
-           create sequence s;
            create procedure p_writes() insert into t values (8, 'eight');
            create function f_writes() returns int begin insert into u values (9, 'nine'); return 1; end;
            create function f_global() returns int begin set global default_week_format = 3; return 1; end;
-           create view v_writes as select f_writes() as n;`,
+           create view v_writes as select f_writes() as n;
+           ${own.flavour === 'mariadb' ? 'create sequence s' : ''}`,
         )
         .then(() => {}),
   },
@@ -49,16 +49,18 @@ const volatile =
   /gtid|timestamp|last_|rand_seed|identity|pseudo|insert_id|in_transaction|error_count/;
 
 /** All that an attack could have changed. */
-async function lookAt({ query, name }: Database) {
+async function lookAt({ query, name, flavour }: Database) {
   const tables = (await query('show full tables')).map((row) => Object.values(row));
   const names = tables.filter(([, type]) => type === 'BASE TABLE').map(([table]) => String(table));
+  const isMariadb = flavour === 'mariadb';
+  const accounts = isMariadb ? 'mysql.global_priv' : 'mysql.user';
   const texts = (rows: readonly Row[]) => rows.map((row) => JSON.stringify(row));
   const variables = await query('show global variables');
   const [lock] = await query(`select is_used_lock('${targets.lock}') as owner`);
   return {
     tables,
-    sums: texts(await query(`checksum table ${names.join(', ')}, mysql.global_priv`)),
-    sequence: texts(await query('select next_not_cached_value from s')),
+    sums: texts(await query(`checksum table ${names.join(', ')}, ${accounts}`)),
+    sequence: isMariadb ? texts(await query('select next_not_cached_value from s')) : [],
     variables: texts(variables.filter((row) => !volatile.test(String(row.Variable_name)))),
     routines: texts(
       await query(

@@ -51,7 +51,7 @@ export class Protocol {
 
   /** Answers one message. Rejects if the package cannot be loaded. */
   async answer(message: Message): Promise<ProtocolReply> {
-    this.#handler ??= loadHandler();
+    this.#handler ??= this.#load();
     const handler = await this.#handler;
     const { method, headers, body } = message;
     const request = new Request(anyUrl, { method, headers });
@@ -59,6 +59,16 @@ export class Protocol {
     const response = await handler.fetch(request, { parsedBody: body, authInfo });
     const contentType = response.headers.get('content-type');
     return { status: response.status, contentType, body: await response.text() };
+  }
+
+  /** If the package cannot be loaded, the next message tries again. */
+  async #load(): Promise<McpHttpHandler> {
+    try {
+      return await loadHandler();
+    } catch (cause) {
+      this.#handler = null;
+      throw cause;
+    }
   }
 }
 
