@@ -395,11 +395,20 @@ test('beside a thousand forged tokens a known one is accepted at once, and token
   // All of them are still under verification, or wait for it.
   const found = identifier.identify(headersOf(good), 'bearer');
   assert.ok(!(found instanceof Promise) && found.ok);
-  const codes = (await Promise.all(forged)).map((one) => (one.ok ? 'accepted' : one.failure.code));
-  const count = (code: string) => codes.filter((one) => one === code).length;
-  assert.equal(count('accepted'), 0);
-  assert.equal(count('AUTH_BUSY') + count('UNAUTHORIZED'), 1000);
-  assert.equal(count('AUTH_BUSY'), 1000 - 32 - 256);
+  const codes: string[] = [];
+  const all = forged.map(async (one) => {
+    const identified = await one;
+    codes.push(identified.ok ? 'accepted' : identified.failure.code);
+  });
+  // No verification ends before these: only what is beyond the bounds is answered.
+  for (let step = 0; step < 50; step += 1) await null;
+  assert.deepEqual(codes, Array(1000 - 32 - 256).fill('AUTH_BUSY'));
+  await Promise.all(all);
+  // On a slow machine some of the others have waited for too long.
+  assert.deepEqual(
+    codes.filter((code) => code !== 'AUTH_BUSY' && code !== 'UNAUTHORIZED'),
+    [],
+  );
   assert.equal(await ask(identifier, await sign({ sub: 'new' })), 'web new');
 });
 
