@@ -1,4 +1,4 @@
-// Writes the generated parts of the documents, of package.json and of the Dockerfile, from the program's tables and the project's facts.
+// Writes the completions, and the generated parts of the documents, of package.json and of the Dockerfile, from the program's tables and the project's facts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ClientOption, clientOptions } from '../src/shared/config/clients-file.ts';
 import {
@@ -20,6 +20,7 @@ import {
 import { errorName } from '../src/shared/mysql/error-names.ts';
 import { supervisorMetrics, workerMetrics } from '../src/shared/observe/metrics.ts';
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
+import { completions } from './support/completions.ts';
 import { describeDoors } from './support/doors.ts';
 import { renderList } from './support/mdoc.ts';
 import {
@@ -187,6 +188,9 @@ function showProgram(name: string, language: string): string {
 }
 
 if (process.argv[1] === import.meta.filename) {
+  for (const [name, complete] of Object.entries(completions)) {
+    writeFileSync(new URL(`../../deploy/completions/${name}`, import.meta.url), complete());
+  }
   for (const page of Object.keys(pages) as (keyof typeof pages)[]) {
     const place = new URL(`../../${page}`, import.meta.url);
     writeFileSync(place, withReference(page, readFileSync(place, 'utf8')));

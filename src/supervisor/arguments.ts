@@ -3,39 +3,17 @@
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
 import type { Target } from '../shared/config/load-config.ts';
+import { type CommandOption, commandOptions } from './command-options.ts';
 
 /** The outcome of reading the command line. */
 export type Command =
-  | ({ readonly kind: 'start' | 'check' | 'foreground' } & Target)
+  | ({ readonly kind: 'start' | 'foreground' } & Target)
+  | ({ readonly kind: 'check'; readonly isJson: boolean } & Target)
   | ({ readonly kind: 'primary'; readonly address: string } & Target)
   | { readonly kind: 'help' | 'version' | 'new-token' }
   | Misuse;
 
 type Misuse = { readonly kind: 'misuse'; readonly problem: string };
-
-/** The text of --help, also printed after a misuse. */
-export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>[:<section>...] [-m <section>[:<section>...]]
-       dbhttpd --check -c <path> -s ... [-m ...]
-       dbhttpd --foreground -c <path> -s ... [-m ...]
-       dbhttpd --primary <address> -c <path> -s ... [-m ...]
-       dbhttpd --new-token
-       dbhttpd --help | -h | --version
-
-  -c            the configuration file
-  -s            the section to serve; further sections list more servers of the same database
-  -m            sections to serve beside it, each a database of its own
-  --check       validate everything, connect once, print the effective settings; start nothing
-  --foreground  stay in the foreground and log to stderr
-  --primary     set the server that is the primary, after a deliberate return to it or a restore
-  --new-token   print a random token and its line of the clients file; takes nothing else
-  --help, -h    this text
-  --version     the version
-
-A start prints nothing. Its exit status is the result, and the log has the reason.
-  0 running   64 command line   66 file unreadable   69 cannot listen   73 pidfile or log
-  75 already running   78 configuration invalid
-Stop it with kill $(cat <pidfile>).
-`;
 
 const modes = ['check', 'foreground', 'new-token', 'help', 'version'] as const;
 
@@ -43,9 +21,9 @@ const modes = ['check', 'foreground', 'new-token', 'help', 'version'] as const;
 export function parseArguments(argv: readonly string[]): Command {
   const unknown: string[] = [];
   const parsed = minimist([...argv], {
-    string: ['c', 's', 'm', 'primary'],
-    boolean: [...modes],
-    alias: { h: 'help' },
+    string: namesOf(({ value }) => value !== null),
+    boolean: namesOf(({ value }) => value === null),
+    alias: { h: 'help', V: 'version' },
     unknown: (argument) => {
       unknown.push(argument);
       return false;
@@ -65,15 +43,24 @@ export function parseArguments(argv: readonly string[]): Command {
   if (chosen.length + (address === undefined ? 0 : 1) > 1) {
     return misuse('--check, --foreground and --primary exclude each other');
   }
+  const isJson = parsed.json === true;
+  if (isJson && chosen[0] !== 'check') return misuse('--json belongs to --check');
   const target = parseTarget(parsed);
   if ('problem' in target) return target;
   if (address === undefined) {
-    const [mode] = chosen;
-    return { kind: mode === 'check' || mode === 'foreground' ? mode : 'start', ...target };
+    if (chosen[0] === 'check') return { kind: 'check', isJson, ...target };
+    return { kind: chosen[0] === 'foreground' ? 'foreground' : 'start', ...target };
   }
   if (typeof address !== 'string') return misuse('--primary is given once');
   if (address === '') return misuse('--primary needs an address');
   return { kind: 'primary', address, ...target };
+}
+
+/** The names of options as minimist has them, without dashes. */
+function namesOf(isMeant: (option: CommandOption) => boolean): string[] {
+  return commandOptions
+    .filter(isMeant)
+    .flatMap(({ names }) => names.map((name) => name.replace(/^--?/, '')));
 }
 
 function parseTarget(parsed: minimist.ParsedArgs): Target | Misuse {

@@ -4,13 +4,14 @@ import '../shared/process/ignored-signals.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
 import { escapeControl } from '../shared/process/log.ts';
-import { parseArguments, usage } from './arguments.ts';
+import { parseArguments } from './arguments.ts';
+import { formatHelp, usage } from './help.ts';
 import { takeActivation } from './listener/activation.ts';
 
 const command = parseArguments(process.argv.slice(2));
 switch (command.kind) {
   case 'help':
-    process.stdout.write(usage);
+    process.stdout.write(formatHelp());
     break;
   case 'version':
     process.stdout.write(`dbhttpd ${version}\n`);
@@ -28,7 +29,7 @@ switch (command.kind) {
     process.on('uncaughtException', reportFailure);
     // Loaded only here, because a start does not need the MySQL client.
     const { check } = await import('./check/check.ts');
-    process.exitCode = await check(command, process.env);
+    process.exitCode = await check(command, command.isJson, process.env);
     break;
   }
   case 'primary': {

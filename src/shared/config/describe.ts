@@ -53,9 +53,14 @@ const hidden = '********';
 /** The effective settings as aligned `key = value` lines. Secrets are masked. */
 export function describeConfig(config: Config): readonly string[] {
   const width = Math.max(...optionKeys.map((key) => key.length));
+  return listSettings(config).map(([key, value]) => `${key.padEnd(width)} = ${value ?? '(none)'}`);
+}
+
+/** The effective settings as keys with their values. Secrets are masked. Null: not set. */
+export function listSettings(config: Config): readonly (readonly [OptionKey, string | null])[] {
   return optionKeys.flatMap((key) => {
     const value = effectiveValue(config, key);
-    return value === undefined ? [] : [`${key.padEnd(width)} = ${value ?? '(none)'}`];
+    return value === undefined ? [] : [[key, value] as const];
   });
 }
 

@@ -22,24 +22,37 @@ import { primaryFilePath } from '../primary/primary-file.ts';
 import { describeClients, findClientWarnings } from './clients.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {
+  exitCodeOf,
   type Finding,
   fault,
   formatFaults,
+  formatJson,
   formatReport,
+  formatVerdict,
   placeOf,
   type Report,
   warning,
 } from './report.ts';
 
-/** Prints the effective settings on stdout and every fault on stderr. Returns the first fault's exit status, or 0. */
-export async function check(target: Target, env: Environment): Promise<ExitCode> {
+/**
+ * Prints the effective settings and a verdict on stdout, and every fault on stderr; or all of it as one JSON object on stdout.
+ * Returns the first fault's exit status, or 0.
+ */
+export async function check(target: Target, isJson: boolean, env: Environment): Promise<ExitCode> {
   // A reader that closes its end early (`| head`) is no fault of the configuration.
   process.stdout.on('error', () => {});
   const report = await examine(target, env);
-  for (const line of formatReport(report)) process.stdout.write(`${escapeControl(line)}\n`);
-  for (const line of formatFaults(report)) process.stderr.write(`${escapeControl(line)}\n`);
-  const [first] = report.findings.filter((finding) => finding.severity === 'fault');
-  return first?.exitCode ?? exitCodes.ok;
+  const print = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
+    for (const line of lines) stream.write(`${escapeControl(line)}\n`);
+  };
+  if (isJson) print(process.stdout, [formatJson(report)]);
+  else {
+    const lines = formatReport(report);
+    print(process.stdout, lines);
+    print(process.stderr, formatFaults(report));
+    print(process.stdout, [...(lines.length === 0 ? [] : ['']), formatVerdict(report)]);
+  }
+  return exitCodeOf(report);
 }
 
 async function examine(target: Target, env: Environment): Promise<Report> {

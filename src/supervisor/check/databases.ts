@@ -88,7 +88,12 @@ export async function examineDatabases(
         ...findWarnings(answer, server, isServed, sections),
       );
       if (!isServed) continue;
-      servers.push({ section: section.section, server, lines: describeServer(answer, sections) });
+      servers.push({
+        section: section.section,
+        server,
+        facts: summarize(answer, sections),
+        lines: describeServer(answer, sections),
+      });
     }
   }
   return { servers, findings };
@@ -253,6 +258,25 @@ function findShorterKeep(section: Config, sharing: readonly Config[]): readonly 
     : [
         `idempotency_keep is shorter than that of ${names}, which has the same idempotency_table: keys are removed after the shortest time`,
       ];
+}
+
+/** The facts of a server for --check --json; null: it could not be reached. */
+function summarize(
+  { candidate, asked, verdict }: Answer,
+  sections: Sections,
+): ServerReport['facts'] {
+  if (!asked.ok) return null;
+  const { flavour, version, maxConnections, maxUserConnections } = asked.facts;
+  const { needed, overlap } = budgetOf(sectionsOn(candidate, sections));
+  return {
+    flavour,
+    version,
+    role: verdict?.role ?? null,
+    needed,
+    restart: needed + overlap,
+    maxConnections,
+    maxUserConnections,
+  };
 }
 
 function describeServer({ candidate, asked, verdict }: Answer, sections: Sections) {

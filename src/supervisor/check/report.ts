@@ -1,8 +1,8 @@
 // The report of --check: settings, servers and findings as data, and the text that is printed from them.
 import type { Config, Sections } from '../../shared/config/config.ts';
-import { describeConfig } from '../../shared/config/describe.ts';
+import { describeConfig, listSettings } from '../../shared/config/describe.ts';
 import { formatFaultPlace } from '../../shared/config/load-config.ts';
-import type { ExitCode } from '../../shared/process/exit-codes.ts';
+import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 
 /** The place of a finding. Null: it has none in particular. */
 export type Place = {
@@ -20,10 +20,22 @@ export type Finding = Place & { readonly message: string } & (
     | { readonly severity: 'warning' }
   );
 
-/** One server of one section, in lines. None: it could not be reached. */
+/** One server of one section. Without facts and lines: it could not be reached. */
 export type ServerReport = {
   readonly section: string;
   readonly server: string;
+  readonly facts: {
+    readonly flavour: string;
+    readonly version: string;
+    /** Null: its section has no other server. */
+    readonly role: string | null;
+    /** Connections of all gateways, and those while one of them is restarted. */
+    readonly needed: number;
+    readonly restart: number;
+    readonly maxConnections: number;
+    /** Null: the account has no limit. */
+    readonly maxUserConnections: number | null;
+  } | null;
   readonly lines: readonly string[];
 };
 
@@ -89,6 +101,60 @@ export function formatFaults(report: Report): readonly string[] {
   return report.findings
     .filter(({ severity }) => severity === 'fault')
     .map((finding) => `dbhttpd: ${formatPlace(finding, isAlone)}${finding.message}`);
+}
+
+/** The exit status of --check: that of the first fault, or 0. */
+export function exitCodeOf({ findings }: Report): ExitCode {
+  const [first] = findings.filter((finding) => finding.severity === 'fault');
+  return first?.exitCode ?? exitCodes.ok;
+}
+
+/** The last line for stdout. */
+export function formatVerdict(report: Report): string {
+  const count = (severity: Finding['severity']) => {
+    const { length } = report.findings.filter((one) => one.severity === severity);
+    return `${length === 0 ? 'no' : length} ${severity}${length === 1 ? '' : 's'}`;
+  };
+  const exitCode = exitCodeOf(report);
+  const whole = `${count('fault')}, ${count('warning')}`;
+  return exitCode === exitCodes.ok
+    ? `verdict: ok (${whole})`
+    : `verdict: not ok (${whole}), exit ${exitCode}`;
+}
+
+/** The one object of --check --json. Every list has its entries in the order of the sections and of their servers. */
+export function formatJson(report: Report): string {
+  const { sections, servers, findings } = report;
+  const isAlone = hasOneServer(report);
+  const list = (severity: Finding['severity']) =>
+    findings
+      .filter((one) => one.severity === severity)
+      .map(({ file, section, server, key, line, message }) => {
+        const isNamed = server === null || isAlone || message.includes(server);
+        return { file, section, key, line, message: isNamed ? message : `${server}: ${message}` };
+      });
+  const reached = servers.flatMap(({ section, server: address, facts }) =>
+    facts === null ? [] : [{ section, address, facts }],
+  );
+  return JSON.stringify({
+    ok: exitCodeOf(report) === exitCodes.ok,
+    faults: list('fault'),
+    warnings: list('warning'),
+    settings: Object.fromEntries(
+      sections.map((config) => [config.section, Object.fromEntries(listSettings(config))]),
+    ),
+    server: reached.map(({ section, address, facts: { flavour, version, role } }) => {
+      return { section, address, flavour, version, role };
+    }),
+    connections: reached.map(({ section, address, facts }) => ({
+      section,
+      address,
+      needed: facts.needed,
+      restart: facts.restart,
+      max_connections: facts.maxConnections,
+      max_user_connections: facts.maxUserConnections,
+    })),
+  });
 }
 
 function hasOneServer({ sections }: Report): boolean {

@@ -43,6 +43,54 @@ test('prints settings, paths, server and connection budget, secrets masked, and 
   assert.deepEqual(readdirSync(daemon.directory), ['dbhttpd.ini']);
 });
 
+test('ends in one line of verdict, whether or not there are faults', async () => {
+  const lastLine = (stdout: string) => stdout.trimEnd().split('\n').at(-1);
+  const sound = await create().run(['--check']);
+  assert.match(lastLine(sound.stdout) ?? '', /^verdict: ok \(no faults, \d+ warnings?\)$/);
+  const faulty = await create({ port: '1', pool: '0' }).run(['--check']);
+  assert.equal(faulty.status, 78);
+  assert.equal(lastLine(faulty.stdout), 'verdict: not ok (1 fault, no warnings), exit 78');
+});
+
+/** The object of --check --json, as far as the tests read it. */
+type Printed = {
+  readonly ok: boolean;
+  readonly faults: readonly Readonly<Record<string, unknown>>[];
+  readonly settings: Readonly<Record<string, Readonly<Record<string, string | null>>>>;
+  readonly server: readonly { readonly flavour: string; readonly version: string }[];
+  readonly connections: readonly { readonly needed: number; readonly restart: number }[];
+};
+
+test('--json prints settings with masked secrets, server and connections as one object', async () => {
+  const daemon = create({ workers: '2', pool: '3', token: 'hunter2' });
+  const { status, stdout, stderr } = await daemon.run(['--check', '--json']);
+  assert.deepEqual([status, stderr, stdout.indexOf('\n')], [0, '', stdout.length - 1]);
+  const printed = JSON.parse(stdout) as Printed;
+  const keys = ['ok', 'faults', 'warnings', 'settings', 'server', 'connections'];
+  assert.deepEqual(Object.keys(printed), keys);
+  assert.deepEqual([printed.ok, printed.faults], [true, []]);
+  const { database: name, pidfile, socket } = printed.settings.world ?? {};
+  assert.deepEqual([name, pidfile, socket], [database.name, daemon.pidfile, null]);
+  assert.match(printed.server[0]?.flavour ?? '', /^(MariaDB|MySQL)$/);
+  assert.match(printed.server[0]?.version ?? '', /^\d+\.\d+/);
+  const [connections] = printed.connections;
+  assert.deepEqual([connections?.needed, connections?.restart], [10, 18]);
+  assert.ok(!stdout.includes('hunter2'));
+});
+
+test('--json prints every fault with its place, nothing on stderr, and exits as without it', async () => {
+  const daemon = create({ pool: '0', workers: 'many' });
+  const { status, stdout, stderr } = await daemon.run(['--check', '--json']);
+  assert.deepEqual([status, stderr], [78, '']);
+  const { ok, faults } = JSON.parse(stdout) as Printed;
+  assert.equal(ok, false);
+  assert.deepEqual(faults.map(({ key }) => key).sort(), ['pool', 'workers']);
+  for (const fault of faults) {
+    assert.deepEqual(Object.keys(fault), ['file', 'section', 'key', 'line', 'message']);
+    assert.deepEqual([fault.file, fault.section], [daemon.configPath, 'world']);
+  }
+});
+
 test('warns when the server does not admit all connections', async () => {
   const { status, stdout } = await create({ workers: '256', pool: '1000' }).run(['--check']);
   assert.equal(status, 0);

@@ -151,7 +151,7 @@ test("a missing table is a fault, and the statement that --check prints creates 
 test('the statement is on separate lines at the end, and is the one of the page', async () => {
   const { stdout } = await check({ idempotency_table: 'dbhttpd_keys' });
   const statement = creationIn(stdout);
-  assert.ok(stdout.endsWith(`\n\n${statement}\n`), stdout);
+  assert.ok(stdout.includes(`\n\n${statement}\n\nverdict: `), stdout);
   const shown = statement.replace(database.name, 'world').replaceAll(/^/gm, '    ');
   assert.ok(page.includes(`\n\n${shown}\n\n`), shown);
 });

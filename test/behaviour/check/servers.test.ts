@@ -126,7 +126,8 @@ test('faults of all sections are reported together, and a start fails with the s
     /\[city\] user: is required/,
   ];
   const checked = await check(daemon, ...args);
-  assert.deepEqual([checked.status, checked.stdout], [78, '']);
+  const verdict = 'verdict: not ok (5 faults, no warnings), exit 78\n';
+  assert.deepEqual([checked.status, checked.stdout], [78, verdict]);
   const started = await runCommand(['-c', daemon.configPath, ...args]);
   assert.deepEqual(started, { status: 78, stdout: '', stderr: '' });
   for (const reported of [checked.stderr, daemon.readLog()]) {

@@ -20,11 +20,13 @@ for (const asked of ['--help', '-h']) {
   });
 }
 
-test('--version prints the version of the package', async () => {
-  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const finished = await runCommand(['--version']);
-  assert.deepEqual(finished, { status: 0, stdout: `dbhttpd ${manifest.version}\n`, stderr: '' });
-});
+for (const asked of ['--version', '-V']) {
+  test(`${asked} prints the version of the package`, async () => {
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const finished = await runCommand([asked]);
+    assert.deepEqual(finished, { status: 0, stdout: `dbhttpd ${manifest.version}\n`, stderr: '' });
+  });
+}
 
 for (const args of [
   [],

@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { clientOptions } from '../../../src/shared/config/clients-file.ts';
 import { optionKeys } from '../../../src/shared/config/options.ts';
 import { exitCodes } from '../../../src/shared/process/exit-codes.ts';
-import { usage } from '../../../src/supervisor/arguments.ts';
+import { commandOptions } from '../../../src/supervisor/command-options.ts';
+import { environmentMeanings } from '../../../src/supervisor/help.ts';
 
 const path = 'docs/reference/dbhttpd.8';
 const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
@@ -64,7 +65,7 @@ test('every macro is one of mdoc, every list and display is closed, no line is e
 });
 
 test('it has every option of the command line', () => {
-  const options = new Set(usage.match(/(?<= |\[)--?\w[\w-]*/g));
+  const options = commandOptions.flatMap(({ names }) => names);
   const reported = termsOf('OPTIONS').flatMap((term) => term.match(/(?<=Fl )\S+/g) ?? []);
   const written = reported.map((name) => `-${name.replaceAll('\\-', '-')}`);
   assert.deepEqual(written.sort(), [...options].sort());
@@ -75,6 +76,11 @@ test('it has every key, every key of the clients file and every exit status', ()
   assert.deepEqual(termsOf('CONFIGURATION').map(ofCommand), optionKeys);
   assert.deepEqual(termsOf('CLIENTS').map(ofCommand), Object.keys(clientOptions));
   assert.deepEqual(termsOf('EXIT STATUS').map(ofCommand), Object.values(exitCodes).map(String));
+});
+
+test('it has every environment variable of --help', () => {
+  const variables = termsOf('ENVIRONMENT').map((term) => term.replace(/^Ev /, ''));
+  assert.deepEqual(variables, Object.keys(environmentMeanings));
 });
 
 test('it has every signal that the supervisor handles', () => {

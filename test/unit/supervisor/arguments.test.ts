@@ -12,6 +12,12 @@ test('both options given start the section', () => {
   });
   assert.deepEqual(parseArguments(['--check', '-s', 'world', '-c', '/etc/d.ini']), {
     kind: 'check',
+    isJson: false,
+    ...target,
+  });
+  assert.deepEqual(parseArguments(['--check', '--json', '-s', 'world', '-c', '/etc/d.ini']), {
+    kind: 'check',
+    isJson: true,
     ...target,
   });
   assert.equal(parseArguments(['--foreground', '-c', '/x', '-s', 'y']).kind, 'foreground');
@@ -20,7 +26,7 @@ test('both options given start the section', () => {
 test('help and version need nothing else', () => {
   for (const asked of ['--help', '-h']) assert.equal(parseArguments([asked]).kind, 'help');
   assert.equal(parseArguments(['-c', '/x', '-h', '-s', 'y']).kind, 'help');
-  assert.equal(parseArguments(['--version']).kind, 'version');
+  for (const asked of ['--version', '-V']) assert.equal(parseArguments([asked]).kind, 'version');
 });
 
 test('a new token needs nothing else, and takes nothing else', () => {
@@ -72,6 +78,8 @@ const misuses: readonly (readonly string[])[] = [
   ['-c', '/x', '-s', 'y:z', '-m', 'z'],
   ['-c', '/x', '-m', 'y'],
   ['-c', '/x', '-s', 'y', '--check', '--foreground'],
+  ['-c', '/x', '-s', 'y', '--json'],
+  ['-c', '/x', '-s', 'y', '--foreground', '--json'],
   ['-c', '/x', '-s', 'y', '--primary'],
   ['--primary', '-c', '/x', '-s', 'y'],
   ['--primary=', '-c', '/x', '-s', 'y'],
