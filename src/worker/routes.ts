@@ -1,4 +1,5 @@
 // The table of routes: path, methods, access, permission, endpoint.
+import { homepage } from '../shared/process/build.ts';
 import type { Caller } from '../shared/process/calls.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { renderDriverFailure } from './encode/formats/driver-error.ts';
@@ -6,6 +7,7 @@ import { renderPlainFailure, renderProblem, renderRpcFailure } from './encode/fo
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
 import type { Handler, Need, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
+import { createRoot } from './endpoints/root.ts';
 import { createOpenapi } from './endpoints/v1/openapi/document.ts';
 import {
   createHealth,
@@ -103,7 +105,14 @@ export function createRoutes(
     path: '/health',
     endpoint: plain(createHealth(askReady)),
   };
+  const root = {
+    ...watched('root', 'open', 'nothing'),
+    path: '/',
+    isEssential: false,
+    endpoint: plain(createRoot(consoleFiles !== null, homepage)),
+  };
   return [
+    root,
     { ...sql, name: 'db', path: '/db', endpoint: db },
     { ...sql, name: 'db', path: '/db/', endpoint: db },
     { ...v1, name: 'v1_query', path: '/v1/query', methods: ['POST', 'QUERY'], endpoint: query },

@@ -7,8 +7,13 @@ const code = fileURLToPath(new URL('../../', import.meta.url));
 const manifest = fileURLToPath(new URL('../../../../package.json', import.meta.url));
 const fingerprintDigits = 12;
 
+const fields = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string; homepage?: string };
+
 /** The version in package.json. */
-export const version = (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+export const { version } = fields;
+
+/** The public address of the documents; null: package.json has none. */
+export const homepage = fields.homepage ?? null;
 
 /** The code on disk at this moment, as `<version>-<fingerprint>`, or `<version>-unreadable` while the package is being replaced. */
 export function readBuild(): string {

@@ -102,6 +102,7 @@ export type RequestObserver = {
 
 /** All values of the label `endpoint`. */
 export const endpoints = [
+  'root',
   'db',
   'v1_query',
   'openapi',

@@ -1,5 +1,6 @@
 // The promise of the guards: no page of another site, no unknown host, no client without a token is served. Others are not affected.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import {
@@ -103,6 +104,33 @@ test('requires no token on the paths of balancers, and one on those of metrics',
   assert.equal((await guarded.get('/metrics', { headers })).status, 401);
   const more = { ...headers, Authorization: `Bearer ${token}` };
   assert.equal((await guarded.get('/metrics', { headers: more })).status, 200);
+});
+
+test('/ says what this is, with links that lead somewhere, the same for every client and without the version', async () => {
+  const own = await guarded.get('/', { headers: { Authorization: `Bearer ${token}` } });
+  const foreign = {
+    Host: 'db.example',
+    Origin: 'https://x.example',
+    'Sec-Fetch-Site': 'cross-site',
+  };
+  const other = await guarded.get('/', { headers: foreign });
+  assert.deepEqual([own.status, other.status], [200, 200]);
+  assert.equal(other.text, own.text);
+  assert.equal(own.headers['content-type'], 'application/json; charset=utf-8');
+  const { name, links } = JSON.parse(own.text) as { name: string; links: Record<string, string> };
+  assert.equal(name, 'dbhttpd');
+  assert.deepEqual(Object.keys(links).slice(0, 2), ['openapi', 'console']);
+  for (const path of Object.values(links).filter((link) => link.startsWith('/'))) {
+    const headers = { Host: 'db.example', Authorization: `Bearer ${token}` };
+    assert.equal((await guarded.get(path, { headers })).status, 200, path);
+  }
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  assert.ok(!own.text.includes(version));
+  assert.equal((await guarded.get('/', { method: 'HEAD' })).status, 200);
+  assert.equal(
+    (await guarded.get('/', { method: 'POST', headers: { Host: 'db.example' } })).status,
+    405,
+  );
 });
 
 test('writes no token into its log', () => {
