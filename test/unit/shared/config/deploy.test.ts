@@ -195,7 +195,9 @@ test('the package holds everything that it runs, deploy/, and every document tha
     assert.ok(packed.has(path), path);
   }
   assert.deepEqual(
-    [...packed].filter((path) => /^(?:test|scripts|src|dist\/(?!src))/.test(path)),
+    [...packed].filter((path) =>
+      /^(?:test|scripts|src|dist\/(?!src\/|\w+(?:\.schema)?\.json$))/.test(path),
+    ),
     [],
   );
 });

@@ -94,7 +94,7 @@ const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema
 };
 
 /** The document, as an object for JSON. */
-function describeV1(): Schema {
+export function describeV1(): Schema {
   const failed = describeFailures();
   const post = (operation: Operation) => ({ post: describeOperation(operation, failed) });
   return {
