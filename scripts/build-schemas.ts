@@ -8,8 +8,5 @@ const descriptions = {
   'configuration.schema.json': describeConfiguration(),
 };
 for (const [name, description] of Object.entries(descriptions)) {
-  writeFileSync(
-    new URL(`../${name}`, import.meta.url),
-    `${JSON.stringify(description, null, 2)}\n`,
-  );
+  writeFileSync(new URL(`../${name}`, import.meta.url), `${JSON.stringify(description)}\n`);
 }
