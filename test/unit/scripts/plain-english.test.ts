@@ -8,7 +8,7 @@ import { test } from 'node:test';
 type Rule = { readonly name: string; readonly pattern: RegExp; readonly isOfCode?: true };
 
 const code = ['src', 'scripts', 'test'];
-const documents = ['docs', 'deploy', 'README.md', 'CONTRIBUTING.md', '.github/SECURITY.md'];
+const documents = ['docs', 'deploy', 'README.md', 'CONTRIBUTING.md', '.github'];
 const rules: readonly Rule[] = [
   {
     name: 'servers, files and requests are not people, and "anew" is "again"',

@@ -11,7 +11,9 @@ const documents = [
   ...readdirSync('docs', { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
-  '.github/SECURITY.md',
+  ...readdirSync('.github')
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('.github', name)),
   'test/README.md',
 ].filter((path) => existsSync(path));
 
