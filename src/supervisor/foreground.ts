@@ -2,14 +2,16 @@
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { prepare } from './prepare.ts';
+import { reportReady } from './readiness.ts';
 import { supervise } from './supervise.ts';
 import { live } from './supervisor-process.ts';
 
-/** Runs an instance until it is stopped, on the socket of `activation` if there is one. Returns its exit status. */
+/** Runs an instance until it is stopped, on the socket of `activation` if there is one. Reports to `notifySocket` when it serves. Returns its exit status. */
 export async function runInForeground(
   target: Target,
   env: Environment,
   activation: string | null,
+  notifySocket: string | null,
 ): Promise<ExitCode> {
   process.umask(0o027);
   // Before there is anything to drain, a signal ends the start.
@@ -25,7 +27,9 @@ export async function runInForeground(
     ...prepared,
     logTo: 'stderr',
     bootBoundMs,
-    onRunning: () => {},
+    onRunning: () => {
+      if (notifySocket !== null) reportReady(notifySocket, log);
+    },
   });
   process.off('SIGTERM', abort);
   process.off('SIGINT', abort);

@@ -16,6 +16,7 @@ const synopsis = `usage: dbhttpd -c <file> -s <sections> [-m <sections>]
 export const environmentMeanings = {
   DBHTTPD_PASSWORD: "the account's password; it takes precedence over the file's",
   DBHTTPD_TOKEN: "bearer tokens, comma-separated; they take precedence over the file's",
+  NOTIFY_SOCKET: 'with --foreground: report to systemd when it serves',
   LISTEN_FDS: "with LISTEN_PID: serve the socket that systemd passes on, instead of the file's",
 } as const;
 

@@ -7,6 +7,7 @@ import { escapeControl } from '../shared/process/log.ts';
 import { parseArguments } from './arguments.ts';
 import { formatHelp, usage } from './help.ts';
 import { takeActivation } from './listener/activation.ts';
+import { takeNotifySocket } from './readiness.ts';
 
 const command = parseArguments(process.argv.slice(2));
 switch (command.kind) {
@@ -41,11 +42,12 @@ switch (command.kind) {
   case 'foreground': {
     const { runInForeground } = await import('./foreground.ts');
     const activation = takeActivation(process.env, process.pid);
+    const notifySocket = takeNotifySocket(process.env);
     const env = { ...process.env };
     // Workers inherit this process's environment, and do not need these.
     delete process.env.DBHTTPD_PASSWORD;
     delete process.env.DBHTTPD_TOKEN;
-    process.exit(await runInForeground(command, env, activation));
+    process.exit(await runInForeground(command, env, activation, notifySocket));
     break;
   }
   case 'start': {

@@ -2,11 +2,19 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import {
@@ -39,7 +47,7 @@ for (const unit of units) {
   test(`${unit} is accepted by systemd`, (t) => {
     // The command is not installed here, so another program takes its place.
     const copy = join(directory, unit.replace('@', '@world'));
-    const text = read(`systemd/${unit}`).replace('/usr/bin/dbhttpd', '/bin/true');
+    const text = read(`systemd/${unit}`).replace('ExecStart=dbhttpd', 'ExecStart=/bin/true');
     writeFileSync(copy, text);
     const { error, status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', copy], {
       encoding: 'utf8',
@@ -52,7 +60,7 @@ for (const unit of units) {
   test(`${unit} starts the command of the program, and waits as long as it takes`, () => {
     const settings = settingsOf(unit);
     const [, ...args] = (settings.get('ExecStart') ?? '').split(' ');
-    const kind = settings.get('Type') === 'exec' ? 'foreground' : 'start';
+    const kind = settings.get('Type') === 'notify' ? 'foreground' : 'start';
     assert.equal(parseArguments(args).kind, kind);
     assert.ok(Number(settings.get('TimeoutStartSec')) > 15);
     assert.ok(Number(settings.get('TimeoutStopSec')) > 32);
@@ -65,8 +73,21 @@ for (const unit of units) {
   });
 }
 
+test('systemd-sysusers makes the user of the units', (t) => {
+  const root = join(directory, 'root');
+  mkdirSync(join(root, 'etc'), { recursive: true });
+  const file = resolve('deploy/systemd/dbhttpd-sysusers.conf');
+  const { error, status, stderr } = spawnSync('systemd-sysusers', [`--root=${root}`, file], {
+    encoding: 'utf8',
+  });
+  if (error !== undefined) return t.skip('systemd-sysusers is not installed');
+  assert.equal(status, 0, stderr);
+  assert.match(readFileSync(join(root, 'etc/passwd'), 'utf8'), /^dbhttpd:.*nologin$/m);
+  for (const unit of units) assert.equal(settingsOf(unit).get('User'), 'dbhttpd');
+});
+
 test('systemd accepts the socket unit with its service, and hands over one socket', (t) => {
-  const service = read(`systemd/${units[0]}`).replace('/usr/bin/dbhttpd', '/bin/true');
+  const service = read(`systemd/${units[0]}`).replace('ExecStart=dbhttpd', 'ExecStart=/bin/true');
   const socket = read('systemd/dbhttpd@.socket');
   writeFileSync(join(directory, 'dbhttpd@world.service'), service);
   const copy = join(directory, 'dbhttpd@world.socket');
