@@ -80,11 +80,12 @@ function observeRequest(observe: Observe): void {
   requests += 1;
   const requestId = `0123456789ab-${requests}`;
   const head = { requestId, endpoint: 'db', path: '/db', trace: null, origin: null } as const;
-  const record = new RequestRecord(request, response, head, { namesClients: true, observe });
+  const record = new RequestRecord(request, response, head, { needsAddresses: true, observe });
   record.statementsBegin();
   const summary: ExchangeSummary = {
     requestId: record.requestId,
     client: 'default',
+    user: null,
     section: 'bench',
     traceId: record.traceId,
     status: 200,

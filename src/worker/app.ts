@@ -205,7 +205,7 @@ export class App {
       reject(request, response, record, failure);
       return;
     }
-    record.caller = identified.caller;
+    record.identified = identified.caller;
     this.#enter(received, route, isBeyondLimit);
   }
 
@@ -222,7 +222,8 @@ export class App {
     }
     const { access, endpoint } = route;
     // The user's name is for the logs: the token alone says what it may do.
-    if (access === 'driver') record.user = parseBasic(request.headers.authorization)?.user ?? null;
+    if (access === 'driver')
+      record.driverUser = parseBasic(request.headers.authorization)?.user ?? null;
     if (endpoint.kind === 'sql') this.#read(received, endpoint);
     else endpoint.handle(request, response, head, record);
   }
@@ -326,9 +327,8 @@ export class App {
   }
 
   #endFaulted(response: OutgoingReply, record: RequestRecord, cause: unknown): void {
-    const { requestId, traceId } = record;
-    this.#parts.observer.observe({ kind: 'exception', cause, requestId, traceId });
-    endWithFault(response, requestId, 'not_executed');
+    this.#parts.observer.observe({ kind: 'exception', cause, record });
+    endWithFault(response, record.requestId, 'not_executed');
   }
 }
 

@@ -22,7 +22,7 @@ import {
 } from '../shared/process/messages.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
-import { traceField } from './observe/trace-context.ts';
+import { contextFields } from './observe/request-log.ts';
 import { Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -51,8 +51,9 @@ const answerers: Answerers<WorkerCalls> = {
     running?.service.live.list(performance.now(), owner) ?? { requests: [], omitted: 0 },
   kill: (asked) => {
     const killed = running?.service.live.kill(asked) ?? [];
-    for (const { requestId, traceId } of killed) {
-      running?.log.info(describeEnd(asked), { request: requestId, ...traceField(traceId) });
+    for (const exchange of killed) {
+      const fields = { request: exchange.requestId, ...contextFields(exchange) };
+      running?.log.info(describeEnd(asked), fields);
     }
     return { isFound: killed.length > 0 };
   },

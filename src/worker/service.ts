@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { listClients } from '../shared/config/access.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';
 import type { Snapshot } from '../shared/observe/metrics.ts';
@@ -44,6 +45,7 @@ import { createRequestIds } from './http/request.ts';
 import { HttpServer } from './http/server.ts';
 import { replaceKeyPair } from './http/tls.ts';
 import type { AccessLog } from './observe/access-log.ts';
+import { ClientMetrics } from './observe/client-metrics.ts';
 import { sample, WorkerMetrics } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
@@ -100,7 +102,7 @@ export class Service {
   /** The requests in flight. */
   readonly live = new LiveExchanges<Exchange>();
   /** The accounts of the clients, over all sections. */
-  readonly accounts = new Accounts();
+  readonly accounts: Accounts;
   readonly #surroundings: Surroundings;
   /** The instance's. */
   readonly #config: Config;
@@ -122,7 +124,8 @@ export class Service {
     const [config] = sections;
     this.#surroundings = surroundings;
     this.#config = config;
-    this.#observers = new Observers(config, log, accessLog);
+    this.accounts = new Accounts(listClients(config.tokens, config.access));
+    this.#observers = new Observers(config, log, accessLog, this.accounts);
     const observe: Observe = (observation) => this.#observers.observe(observation);
     const peers = new Peers(clientTimeouts);
     this.#sections = this.#openSections(peers, observe);
@@ -137,7 +140,7 @@ export class Service {
       config,
       routes: this.#createRoutes(),
       identify: this.#identifier.identify,
-      observer: { namesClients: accessLog !== null, observe },
+      observer: { needsAddresses: accessLog !== null, observe },
       nextRequestId,
       longWork: new LongWork(),
       held: this.#held,
@@ -224,8 +227,8 @@ export class Service {
       {
         nextRequestId,
         headers: varyHeaders(allowOrigins),
-        observe: (client, { status, code, message }, bytes, requestId) => {
-          const refused = { client, status, code, reason: message, bytes, requestId };
+        observe: (address, { status, code, message }, bytes, requestId) => {
+          const refused = { address, status, code, reason: message, bytes, requestId };
           observe({ kind: 'malformed request', refused });
         },
       },
@@ -264,8 +267,10 @@ export class Service {
     const all = this.#sections.map((section) => section.snapshot(this.#isDraining));
     const samples = this.#observers.metrics.samples(clients);
     const rows = sample('dbhttpd_webassembly_rows', this.#hasRowModule ? 1 : 0);
+    this.accounts.sweep();
+    const ofClients = this.#observers.clients.samples(performance.now());
     return {
-      samples: [...samples, rows, ...all.flatMap((one) => one.samples)],
+      samples: [...samples, rows, ...ofClients, ...all.flatMap((one) => one.samples)],
       histograms: all.flatMap(({ histograms }) => histograms),
     };
   }
@@ -298,6 +303,7 @@ export class Service {
     }
     const [first] = credentials;
     const { httpsTexts } = first;
+    this.accounts.replace(listClients(first.tokens, first.access));
     this.#identifier.replace(first);
     this.#driverSessions?.replaceSecret(driverSecret(this.#config, first));
     if (httpsTexts !== null) replaceKeyPair(this.server, httpsTexts);
@@ -376,14 +382,21 @@ export class Service {
 /** The observers of a worker: metrics, recent errors, costs of statements, and the logs. */
 class Observers {
   readonly metrics;
+  readonly clients: ClientMetrics;
   readonly recentErrors = new RecentErrors();
   readonly statements = new StatementTable();
   readonly #noteInLog: Observe;
   readonly #noteRejectedPages: Observe;
   readonly #accessLog: AccessLog | null;
 
-  constructor({ slowQueryMs, mcp }: Config, log: Log, accessLog: AccessLog | null) {
+  constructor(
+    { slowQueryMs, mcp }: Config,
+    log: Log,
+    accessLog: AccessLog | null,
+    accounts: Accounts,
+  ) {
     this.metrics = new WorkerMetrics(openFilesLimit(), mcp ? sqlTools : []);
+    this.clients = new ClientMetrics(accounts);
     this.#noteInLog = createRequestLog(log, slowQueryMs);
     this.#noteRejectedPages = createRejectedPagesLog(log);
     this.#accessLog = accessLog;
@@ -391,6 +404,7 @@ class Observers {
 
   observe(observation: Parameters<Observe>[0]): void {
     this.metrics.observe(observation);
+    this.clients.observe(observation);
     this.recentErrors.observe(observation);
     this.statements.observe(observation);
     this.#noteInLog(observation);

@@ -17,6 +17,14 @@ export type Caller = {
   readonly transactionOwner: string;
 };
 
+/** The longest part of a user's name in logs and lists, in characters. */
+const maxShown = 128;
+
+/** The user of a caller for logs and lists; null: there is none. */
+export function shownUser({ user }: Caller): string | null {
+  return user !== null && user.length > maxShown ? `${user.slice(0, maxShown)}…` : user;
+}
+
 const noClaims: Claims = Object.freeze({});
 
 /** Creates a caller. @param claims those that are bound as parameters decide about ownership too */

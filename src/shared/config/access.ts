@@ -1,5 +1,5 @@
 // Access: the file of clients and the JWK set, which are read together and replaced together.
-import type { Clients } from '../clients/client.ts';
+import { type Client, type Clients, defaultClient } from '../clients/client.ts';
 import { isLocal, isLoopbackName, type ListenAddress } from './addresses.ts';
 import { type ClientsSetting, parseClients } from './clients-file.ts';
 import type { TextFault } from './ini-section.ts';
@@ -25,6 +25,23 @@ export type AccessFault = {
 
 /** A place in a file: `section` is the client in a file of clients. */
 export type FaultPlace = Omit<TextFault, 'problem'> & { readonly section: string | null };
+
+/**
+ * The clients that may send requests: those of the file, and `default` if the first section has a token of its own, or there is no file.
+ * @param tokens those of the first section
+ */
+export function listClients(
+  tokens: readonly string[],
+  access: Pick<Access, 'clients'> | null,
+): readonly Client[] {
+  if (access === null) return [defaultClient];
+  const { clients, anonymous } = access.clients;
+  return [
+    ...clients,
+    ...(tokens.length === 0 ? [] : [defaultClient]),
+    ...(anonymous === null ? [] : [anonymous]),
+  ];
+}
 
 /** Reads both files. Null: `clients` is not set, or there are faults. */
 export function readAccess(

@@ -76,6 +76,38 @@ export const workerMetrics = {
   },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },
   dbhttpd_reply_bytes_total: { type: 'counter', help: 'Bytes of reply bodies.', labels: [] },
+  dbhttpd_client_requests_total: {
+    type: 'counter',
+    help: 'Database requests of each client, by outcome as in dbhttpd_outcomes_total.',
+    labels: ['client', 'outcome'],
+  },
+  dbhttpd_client_refused_total: {
+    type: 'counter',
+    help:
+      'Requests of each client that the gateway refused. FORBIDDEN, READ_ONLY: it may not do that. CLIENT_BUSY: more of its requests waited ' +
+      'than its `queue`. QUEUE_FULL, WAITED_TOO_LONG: as for any client.',
+    labels: ['client', 'code'],
+  },
+  dbhttpd_client_held_seconds_total: {
+    type: 'counter',
+    help: 'Time for which requests of each client have held connections, running ones included. Its rate is how many connections the client uses.',
+    labels: ['client'],
+  },
+  dbhttpd_client_reply_bytes_total: {
+    type: 'counter',
+    help: 'Bytes of reply bodies of database requests, by client.',
+    labels: ['client'],
+  },
+  dbhttpd_client_requests_in_flight: {
+    type: 'gauge',
+    help: 'Requests of each client that run now. A transaction that is held counts.',
+    labels: ['client'],
+  },
+  dbhttpd_client_requests_waiting: {
+    type: 'gauge',
+    help: 'Requests of each client that wait now.',
+    labels: ['client'],
+  },
   dbhttpd_requests_in_flight: {
     type: 'gauge',
     help: 'Requests being answered now.',

@@ -49,6 +49,7 @@ function within(bucket: number, part: number, longestMs: number): number {
 /** The sums of one statement since the last report; times in ms. */
 export type StatementReport = {
   readonly section: string;
+  readonly client: string;
   readonly digest: string;
   readonly sums: SumsReport;
 };
@@ -76,10 +77,11 @@ export type SumsReport = Numbers & {
   readonly latencies: readonly number[];
 };
 
-/** A statement in /v1/statements. The last one has the digest `other` and no section, and sums up all that are not listed. */
+/** A statement of a client in /v1/statements. The last one has the digest `other`, no section and no client, and sums up all that are not listed. */
 export type ListedStatement = {
   readonly digest: string;
   readonly section?: string;
+  readonly client?: string;
   readonly count: number;
   readonly errors: number;
   /** By the name of MySQL's error, or by the code of the failure. */

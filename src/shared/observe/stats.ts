@@ -72,6 +72,51 @@ export type HistoryStats = {
   readonly waiting: Series;
 };
 
+/** A client, over all workers. */
+export type ClientStats = {
+  readonly client: string;
+  /** The share of the time for which all clients have held connections in the last minute. */
+  readonly share: number;
+  /** Requests that run now; a transaction that is held counts. */
+  readonly in_flight: number;
+  readonly waiting: number;
+  /** In the last ten minutes. */
+  readonly refused_recently: number;
+  /** The following numbers count from the start on. */
+  readonly requests: number;
+  readonly refused: number;
+  readonly refused_by: Readonly<Record<string, number>>;
+  readonly held_seconds: number;
+  readonly reply_bytes: number;
+  /** Null: the client is not one of the first ones. */
+  readonly history: ClientHistoryPoints | null;
+};
+
+/** One value for each point of `ClientList.history`. */
+export type ClientHistoryPoints = {
+  /** The connections that it has held, on average. */
+  readonly connections: readonly number[];
+  readonly refused: readonly number[];
+};
+
+/** The clients, those that have lately held connections for the longest time first. */
+export type ClientList = {
+  /** The last ten minutes; the last point has not ended. */
+  readonly history: {
+    readonly interval_seconds: number;
+    /** When each point began, in seconds since 1970. */
+    readonly at: readonly number[];
+  };
+  /** How many more there are. */
+  readonly omitted: number;
+  readonly clients: readonly ClientStats[];
+};
+
+/** The limit on clients in a list. */
+export const maxListedClients = 200;
+/** The limit on clients with a history. */
+export const maxListedClientHistories = 30;
+
 /** A fault of a file of credentials when it was last read: what it held before stays in use. */
 export type FileFault = {
   readonly section: string;
@@ -103,6 +148,8 @@ export type Stats = {
     readonly failures: Readonly<Record<string, number>>;
   };
   readonly history: HistoryStats;
+  /** `default` alone, if no clients are configured. */
+  readonly clients: ClientList;
   /** The latest first. */
   readonly errors: readonly ListedError[];
   /** Empty: all files were in order when they were last read. */
@@ -121,8 +168,12 @@ export type LiveRequest = {
   readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: LivePhase;
+  /** The client's name. */
+  readonly client: string;
+  /** The `sub` of its JSON Web Token; null: it has sent none. */
+  readonly user: string | null;
   /** The client's address; null: it uses a unix socket, or has gone. */
-  readonly client: string | null;
+  readonly address: string | null;
   /** The server that runs it; null: none yet. */
   readonly backend: string | null;
   readonly section: string;

@@ -5,9 +5,9 @@ import {
   maxListedStatements,
   type StatementHistory,
   type StatementList,
+  type StatementReport,
   StatementSums,
   type StatementsReport,
-  type SumsReport,
 } from '../../shared/observe/statement-sums.ts';
 
 /** The time between two points of a history. */
@@ -58,6 +58,7 @@ const fading = 0.5;
 type Statement = {
   readonly name: string;
   readonly section: string;
+  readonly client: string;
   readonly digest: string;
   readonly sums: StatementSums;
   readonly past: RecentPoints;
@@ -88,17 +89,17 @@ export class StatementTotals {
 
   /** Adds the report of a worker. */
   add({ statements, other }: StatementsReport): void {
-    for (const { section, digest, sums } of statements) this.#add(section, digest, sums);
+    for (const statement of statements) this.#add(statement);
     if (other !== null) this.#other.add(other);
   }
 
-  #add(section: string, digest: string, report: SumsReport): void {
-    const name = `${section}\n${digest}`;
+  #add({ section, client, digest, sums: report }: StatementReport): void {
+    const name = `${section}\n${client}\n${digest}`;
     let statement = this.#byName.get(name);
     if (statement === undefined) {
       if (this.#byName.size >= maxStatements) this.#makeRoom();
       const [sums, past] = [new StatementSums(), new RecentPoints()];
-      statement = { name, section, digest, sums, past, recentMs: 0 };
+      statement = { name, section, client, digest, sums, past, recentMs: 0 };
       this.#byName.set(name, statement);
     }
     statement.sums.add(report);
@@ -137,6 +138,7 @@ export class StatementTotals {
     const statements = listed.map((statement) => ({
       digest: statement.digest,
       section: statement.section,
+      client: statement.client,
       ...describeSums(statement.sums, wholeMs),
       history: busy.has(statement) ? statement.past.history(from, this.#point) : null,
     }));

@@ -147,6 +147,7 @@ export type StatsSources = {
   /** The living workers' figures. */
   readonly verdicts: readonly ServerVerdict[];
   readonly history: Stats['history'];
+  readonly clients: Stats['clients'];
   readonly errors: Stats['errors'];
   readonly fileFaults: readonly FileFault[];
 };
@@ -160,6 +161,7 @@ export function describeInstance({
   reported,
   verdicts,
   history,
+  clients,
   errors,
   fileFaults,
 }: StatsSources): Stats {
@@ -175,6 +177,7 @@ export function describeInstance({
     backends: describeBackends([...reported.present.values()], verdicts, sections),
     totals: readCounts(reported),
     history,
+    clients,
     errors,
     file_faults: fileFaults.slice(0, maxFileFaults),
   };

@@ -67,7 +67,11 @@ export function createTotals(section: string): Totals {
   const count = () => summarize(reported());
   let seen = count();
   return {
-    update: (slot, snapshot) => present.set(slot, snapshot),
+    update: (slot, snapshot) => {
+      present.set(slot, snapshot);
+      const ended = past.get(slot);
+      if (ended !== undefined) past.set(slot, withoutRemovedClients(ended, snapshot));
+    },
     retire: (slot) => {
       const last = present.get(slot);
       if (last === undefined) return;
@@ -105,6 +109,18 @@ function summarize(reported: Reported): Readonly<Record<string, number>> {
   const { requests, failures, outcomes } = readCounts(reported);
   const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
   return { requests, failures: failed, ...outcomes };
+}
+
+/**
+ * The sums of ended workers without clients that the clients file has no more: a living worker reports all that it has. Otherwise a gateway
+ * whose file changes every day would report more series every day.
+ */
+function withoutRemovedClients(ended: Snapshot, living: Snapshot): Snapshot {
+  const clients = new Set(living.samples.map(({ labels }) => labels.client));
+  const samples = ended.samples.filter(
+    ({ labels: { client } }) => client === undefined || clients.has(client),
+  );
+  return samples.length === ended.samples.length ? ended : { ...ended, samples };
 }
 
 function countersOf(snapshot: Snapshot): Snapshot {

@@ -10,6 +10,7 @@ import type {
   WorkerCalls,
   WorkerReport,
 } from '../../shared/process/messages.ts';
+import { ClientHistory, clientIntervalMs } from '../observe/client-history.ts';
 import type { ExpiringClient } from '../observe/expiry-watch.ts';
 import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
 import { StatementTotals, statementIntervalMs } from '../observe/statement-totals.ts';
@@ -47,6 +48,7 @@ export class Monitor {
   readonly #totals: Totals;
   readonly #verdicts = new Map<number, readonly ServerVerdict[]>();
   readonly #history = new History();
+  readonly #clients = new ClientHistory();
   readonly #errors = new RecentErrors();
   readonly #statements = new StatementTotals(Date.now());
   readonly #ownFigures = measureOwnFigures();
@@ -70,8 +72,10 @@ export class Monitor {
     this.#timers = [
       setInterval(() => this.#noteHistory(), historyIntervalMs),
       setInterval(() => this.#statements.beginPoint(Date.now()), statementIntervalMs),
+      setInterval(() => this.#beginClientPoint(), clientIntervalMs),
     ];
     for (const timer of this.#timers) timer.unref();
+    this.#beginClientPoint();
     const listAll = sharing(() => this.#listRequests(null));
     this.answerers = {
       metrics: sharing(() => this.#renderMetrics()),
@@ -116,6 +120,10 @@ export class Monitor {
     this.#history.note(readFigures(this.#totals.reported()), Date.now());
   }
 
+  #beginClientPoint(): void {
+    this.#clients.beginPoint(this.#totals.reported(), Date.now());
+  }
+
   async #renderMetrics(): Promise<string> {
     const answers = await askAll(this.#slots(), 'report', null);
     const silent = answers.filter(({ answer }) => answer === null).length;
@@ -142,6 +150,7 @@ export class Monitor {
       reported: this.#totals.reported(),
       verdicts: [...this.#verdicts.values()].flat(),
       history: this.#history.points(),
+      clients: this.#clients.list(this.#totals.reported(), Date.now()),
       errors: this.#errors.latest,
       fileFaults: this.#own.fileFaults(),
     });

@@ -69,7 +69,7 @@ export type Refusals = {
   /** Additional headers: name, value, name, value. */
   readonly headers: readonly string[];
   /** Called for each; `bytes` counts the body of the reply. */
-  readonly observe: (client: string, failure: Failure, bytes: number, requestId: string) => void;
+  readonly observe: (address: string, failure: Failure, bytes: number, requestId: string) => void;
 };
 
 const unobserved: Refusals = { nextRequestId: () => '-', headers: [], observe: () => {} };

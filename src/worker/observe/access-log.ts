@@ -1,6 +1,7 @@
 // The access log: a line for every request, as JSON or in Apache's Combined Log Format, in a file of its own or on stdout. A line that cannot
 // be written is counted; no request waits or fails for it. No line has a query string, not even the Referer's: SQL literals may be there.
 import { performance } from 'node:perf_hooks';
+import { defaultClient } from '../../shared/clients/client.ts';
 import { createSecondClock, thousandths, threeDigits } from '../../shared/observe/time-text.ts';
 import { LineWriter } from '../../shared/process/line-writer.ts';
 import type { Observe, Refused, RequestRecord } from './observation.ts';
@@ -30,24 +31,25 @@ function createJsonFormat(): LineFormat {
   );
   return {
     finished: (record, now) => {
-      const { request, statements } = record;
+      const { request, statements, client } = record;
+      const user = record.user ?? record.driverUser;
       const { method, headers } = request;
       const ran =
         statements === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
           : `"queue_ms":${thousandths(statements.queueMs)},"db_ms":${thousandths(statements.databaseMs)},"outcome":"${statements.outcome}","rows":${statements.rows}`;
       return (
-        `{"time":"${time(now)}","client":"${address(record.client)}",` +
+        `{"time":"${time(now)}","address":"${addressOf(record.startAddress)}","client":${client === null ? null : `"${client}"`},` +
         `${asked(method, record.head.path, record.httpVersion)}${record.status},` +
         `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
         `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
-        `"user":${record.user === null ? null : quote(record.user)},` +
+        `"user":${user === null ? null : quote(user)},` +
         `"tool":${record.tool === null ? null : `"${record.tool}"`},` +
         by(headers['user-agent'], headers.referer)
       );
     },
-    refused: ({ client, status, code, bytes, requestId }, now) =>
-      `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
+    refused: ({ address, status, code, bytes, requestId }, now) =>
+      `{"time":"${time(now)}","address":"${addressOf(address)}","client":null,"method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
       `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"tool":null,"user_agent":null,"referer":null}\n`,
   };
@@ -64,12 +66,12 @@ function createCombinedFormat(): LineFormat {
       const target = `${request.method} ${escapeCombined(record.head.path)} HTTP/${record.httpVersion}`;
       const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
       return (
-        `${address(record.client)} - ${user(record)} [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
+        `${addressOf(record.startAddress)} - ${userOf(record)} [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
         `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
       );
     },
-    refused: ({ client, status, bytes }, now) =>
-      `${address(client)} - - [${clock(now)}] "-" ${status} ${size(bytes)} "-" "-"\n`,
+    refused: ({ address, status, bytes }, now) =>
+      `${addressOf(address)} - - [${clock(now)}] "-" ${status} ${size(bytes)} "-" "-"\n`,
   };
 }
 
@@ -81,14 +83,17 @@ function apacheTime(second: number): string {
   return `${day}/${months[Number(month) - 1]}/${year}:${time} +0000`;
 }
 
-function address(remote: string): string {
+function addressOf(remote: string): string {
   if (remote === '') return 'unix:';
   return remote.startsWith('::ffff:') ? remote.slice(7) : remote;
 }
 
-/** Spaces are escaped, because a space ends the field. */
-function user({ user }: RequestRecord): string {
-  return user === null || user === '' ? '-' : escapeCombined(user).replaceAll(' ', '\\x20');
+/** The client, its user, or both as `client/user`; the client `default` is left out. Spaces are escaped, because a space ends the field. */
+function userOf({ client, user: subject, driverUser }: RequestRecord): string {
+  const user = subject ?? driverUser;
+  const name = client === null || client === defaultClient.name ? '' : client;
+  const shown = user === null || user === '' ? '' : escapeCombined(user).replaceAll(' ', '\\x20');
+  return [name, shown].filter((part) => part !== '').join('/') || '-';
 }
 
 function withoutQuery(url: string): string {

@@ -2,7 +2,7 @@
 // controlled through it.
 
 import { performance } from 'node:perf_hooks';
-import { type Caller, defaultCaller } from '../../shared/clients/caller.ts';
+import { type Caller, defaultCaller, shownUser } from '../../shared/clients/caller.ts';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
 import type { RequestOrigin } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/reply.ts';
@@ -11,7 +11,8 @@ import type { Trace } from './trace-context.ts';
 
 /** The answer to input that is not a request. */
 export type Refused = {
-  readonly client: string;
+  /** The client's address. */
+  readonly address: string;
   readonly status: number;
   readonly code: FailureCode;
   /** For people, without host and SQL. */
@@ -34,8 +35,7 @@ export type Observation =
   | {
       readonly kind: 'exception';
       readonly cause: unknown;
-      readonly requestId: string;
-      readonly traceId: string | null;
+      readonly record: RequestRecord;
     };
 
 /** Notes an observation; never throws. */
@@ -48,6 +48,8 @@ export type ExchangeSummary = {
   readonly section: string;
   /** The client's name. */
   readonly client: string;
+  /** The `sub` of its JSON Web Token, shortened for logs; null: it has sent none. */
+  readonly user: string | null;
   /** Null: the request is part of no trace. */
   readonly traceId: string | null;
   readonly status: number;
@@ -95,8 +97,8 @@ const clientGoneStatus = 499;
 
 /** The observer of requests. */
 export type RequestObserver = {
-  /** Whether clients' addresses are needed: each costs a system call. */
-  readonly namesClients: boolean;
+  /** Whether addresses are needed: each costs a system call. */
+  readonly needsAddresses: boolean;
   readonly observe: Observe;
 };
 
@@ -140,16 +142,16 @@ export type RecordedHead = {
 export class RequestRecord {
   readonly head: RecordedHead;
   readonly request: IncomingRequest;
-  /** Empty if it is not needed, and for a unix socket. Read at the start, because a closed socket does not know its peer. */
-  readonly client: string;
+  /** The client's address. Empty if it is not needed, and for a unix socket. Read at the start, because a closed socket does not know its peer. */
+  readonly startAddress: string;
   readonly httpVersion: string;
   readonly startedAt: number;
   /** How long the body was decoded in pieces before the statements were run, in ms: the deadline counts from the last byte. */
   workedMs = 0;
-  /** Set once the request is admitted. */
-  caller: Caller = defaultCaller;
-  /** The user name of a driver; null: the client is no driver, or was rejected. */
-  user: string | null = null;
+  /** The caller, once it is known. Null: the request was rejected before, or its path needs no client. */
+  identified: Caller | null = null;
+  /** The user name that a driver sends, which proves nothing; null: the client is no driver, or was rejected. */
+  driverUser: string | null = null;
   /** The tool that an agent calls; null: the request calls none. */
   tool: string | null = null;
   /** Whether the result of that call is an error. */
@@ -172,7 +174,7 @@ export class RequestRecord {
     this.request = request;
     this.#reply = reply;
     this.head = head;
-    this.client = observer.namesClients ? (this.address ?? '') : '';
+    this.startAddress = observer.needsAddresses ? (this.address ?? '') : '';
     this.httpVersion = head.origin?.httpVersion ?? request.httpVersion;
     this.startedAt = performance.now() - (head.origin?.ageMs ?? 0);
     this.#observer = observer;
@@ -180,6 +182,21 @@ export class RequestRecord {
 
   get requestId(): string {
     return this.head.requestId;
+  }
+
+  /** The client's name; null: it is not known. */
+  get client(): string | null {
+    return this.identified?.client.name ?? null;
+  }
+
+  /** The `sub` of its JSON Web Token, shortened for logs; null: it has sent none. */
+  get user(): string | null {
+    return this.identified === null ? null : shownUser(this.identified);
+  }
+
+  /** The caller of a request that was admitted. */
+  get caller(): Caller {
+    return this.identified ?? defaultCaller;
   }
 
   /** The client's address; null: it uses a unix socket, or has gone. Each read costs a system call. */

@@ -4,7 +4,15 @@ import { performance } from 'node:perf_hooks';
 import { defaultClient } from '../../shared/clients/client.ts';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Log, LogFields } from '../../shared/process/log.ts';
-import { type BusyCode, isBusyCode } from '../servers/account.ts';
+
+/** The codes with which requests are rejected because too many wait. */
+const busyCodes = ['QUEUE_FULL', 'CLIENT_BUSY', 'WAITED_TOO_LONG'] as const;
+
+type BusyCode = (typeof busyCodes)[number];
+
+function isBusyCode(code: FailureCode | null): code is BusyCode {
+  return busyCodes.some((busy) => busy === code);
+}
 
 /** How often a line is logged while an overload lasts. If nothing is rejected for this time, the overload has ended. */
 const logMs = 10_000;

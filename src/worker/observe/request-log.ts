@@ -1,6 +1,7 @@
 // The log's lines about requests: writes with an unknown outcome, replies that were cut, slow statements, exceptions. Statements appear
 // without literals.
-import { type Log, whereThrown } from '../../shared/process/log.ts';
+import { defaultClient } from '../../shared/clients/client.ts';
+import { type Log, type LogFields, whereThrown } from '../../shared/process/log.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import {
   type ExchangeSummary,
@@ -10,6 +11,22 @@ import {
   type RequestRecord,
 } from './observation.ts';
 import { traceField } from './trace-context.ts';
+
+/** The trace and the caller of a request, as far as they are known. */
+type RequestContext = {
+  readonly traceId: string | null;
+  readonly client: string | null;
+  readonly user: string | null;
+};
+
+/** The log fields of a request's trace and caller. The client `default` has none: most instances have no other. */
+export function contextFields({ traceId, client, user }: RequestContext): LogFields {
+  return {
+    ...traceField(traceId),
+    ...(client !== null && client !== defaultClient.name && { client }),
+    ...(user !== null && { user }),
+  };
+}
 
 /** Creates the observer that writes them. @param slowMs statements that run for at least this long are slow; 0: none is */
 export function createRequestLog(log: Log, slowMs: number): Observe {
@@ -22,10 +39,10 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
     } else if (observation.kind === 'malformed request') {
       if (log.debug !== null) logRefused(log, observation.refused);
     } else if (observation.kind === 'exception') {
-      const { cause, requestId, traceId } = observation;
+      const { cause, record } = observation;
       log.error('an exception ended a request', {
-        request: requestId,
-        ...traceField(traceId),
+        request: record.requestId,
+        ...contextFields(record),
         thrown: whereThrown(cause),
       });
     }
@@ -33,23 +50,23 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
 }
 
 /** Errors of MySQL have no code, and are not logged. */
-function logFailure(log: Log, { requestId, traceId, head, status, code }: RequestRecord): void {
+function logFailure(log: Log, record: RequestRecord): void {
+  const { requestId, head, status, code } = record;
   if (code === null) return;
   const { endpoint } = head;
   log.debug?.('a request failed', {
     request: requestId,
-    ...traceField(traceId),
+    ...contextFields(record),
     endpoint,
     status,
     code,
   });
 }
 
-function logRefused(log: Log, { client, status, code, reason, requestId }: Refused): void {
-  const from = client === '' ? '-' : client;
+function logRefused(log: Log, { address, status, code, reason, requestId }: Refused): void {
   log.debug?.('a malformed request was rejected', {
     request: requestId,
-    client: from,
+    address: address === '' ? '-' : address,
     status,
     code,
     reason,
@@ -58,23 +75,34 @@ function logRefused(log: Log, { client, status, code, reason, requestId }: Refus
 
 function logStatements(log: Log, summary: ExchangeSummary): void {
   const { outcome, code, clientGone, isRead, rows, bytes } = summary;
-  const of = { request: summary.requestId, ...traceField(summary.traceId) };
-  const why = { code: code ?? '-' };
   if (outcome === 'unknown' && !isRead) {
     const statement = summary.sql === null ? '-' : digest(summary.sql);
-    log.warn('the outcome of a write is unknown', { outcome, ...of, ...why, statement });
+    log.warn('the outcome of a write is unknown', {
+      outcome,
+      ...requestOf(summary),
+      ...whyOf(code),
+      statement,
+    });
   } else if (clientGone && !isRead && outcome !== 'not_executed') {
     // A write that was not sent when its client left was withdrawn.
-    log.warn('a write went on after its client had gone', { outcome, ...of });
+    log.warn('a write went on after its client had gone', { outcome, ...requestOf(summary) });
   }
-  if (summary.wasCut) log.warn('a reply was cut short', { ...why, ...of, rows, bytes });
+  if (summary.wasCut) {
+    log.warn('a reply was cut short', { ...whyOf(code), ...requestOf(summary), rows, bytes });
+  }
 }
 
+function requestOf(summary: ExchangeSummary): LogFields {
+  return { request: summary.requestId, ...contextFields(summary) };
+}
+
+const whyOf = (code: ExchangeSummary['code']) => ({ code: code ?? '-' });
+
 function logSlow(log: Log, summary: ExchangeSummary): void {
-  const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs, tool } = summary;
+  const { requestId, outcome, sql, rows, queueMs, databaseMs, tool } = summary;
   log.warn('slow statement', {
     request_id: requestId,
-    ...traceField(traceId),
+    ...contextFields(summary),
     ...(tool === null ? {} : { tool }),
     waited_ms: Math.round(queueMs),
     ran_ms: Math.round(databaseMs),

@@ -10,18 +10,21 @@ import { digest } from '../../shared/sql/digest.ts';
 import { DigestKeys } from '../../shared/sql/digest-key.ts';
 import type { ExchangeSummary, Observation } from './observation.ts';
 
-/** How many statements have sums of their own. To make room for one more, the half that took least time recently is merged. */
+/** How many statements of clients have sums of their own. To make room for one more, the half that took least time recently is merged. */
 const maxStatements = 2000;
 /** The limit on keys, of which a digest may have several. Beyond it all keys are dropped, and found again. */
 const maxKeys = 8192;
 /** The limit on statements in one report; the rest waits for the next report. */
 const maxReported = 500;
+/** The limit on clients of a section that have a seed. */
+const maxSeeds = 4096;
 /** How much earlier time counts after each second: half after seven seconds. */
 const fading = 0.9;
 
 type Statement = {
   readonly name: string;
   readonly section: string;
+  readonly client: string;
   readonly digest: string;
   readonly sums: StatementSums;
   /** The time before the sums began, which fades. */
@@ -36,29 +39,36 @@ export class StatementTable {
   /** Sums of removed statements, to be used again: thousands of statements may come in a second. */
   readonly #spare: StatementSums[] = [];
   readonly #keys = new DigestKeys();
-  readonly #seeds = new Map<string, number>();
+  readonly #seeds = new Map<string, Map<string, number>>();
+  #lastSeed = 0;
 
   observe(observation: Observation): void {
     if (observation.kind === 'statements finished') this.#count(observation.summary);
   }
 
   #count(summary: ExchangeSummary): void {
-    const { sql, section, rows, outcome, databaseMs, requestId } = summary;
+    const { sql, section, client, rows, outcome, databaseMs, requestId } = summary;
     if (sql === null) return;
-    const key = this.#keys.keyOf(sql, this.#seedOf(section));
-    const statement = this.#byKey.get(key) ?? this.#find(key, section, sql);
+    const key = this.#keys.keyOf(sql, this.#seedOf(section, client));
+    const statement = this.#byKey.get(key) ?? this.#find(key, summary, sql);
     const ranMs = outcome === 'not_executed' ? null : databaseMs;
     statement.sums.addRun(rows, ranMs, errorOf(summary), requestId);
   }
 
-  /** Sections are few, and named by the configuration. */
-  #seedOf(section: string): number {
-    let seed = this.#seeds.get(section);
-    if (seed === undefined) {
-      seed = this.#seeds.size + 1;
-      this.#seeds.set(section, seed);
+  #seedOf(section: string, client: string): number {
+    return this.#seeds.get(section)?.get(client) ?? this.#addSeed(section, client);
+  }
+
+  /** A seed is never used for two clients. Files of clients may change for years, so unused ones are dropped. */
+  #addSeed(section: string, client: string): number {
+    this.#lastSeed += 1;
+    const known = this.#seeds.get(section);
+    if (known === undefined || known.size >= maxSeeds) {
+      this.#seeds.set(section, new Map([[client, this.#lastSeed]]));
+    } else {
+      known.set(client, this.#lastSeed);
     }
-    return seed;
+    return this.#lastSeed;
   }
 
   /** Returns the sums since the last report, the longest first, and clears them. Null: nothing has run. To be called once a second. */
@@ -74,19 +84,19 @@ export class StatementTable {
     return statements.length === 0 && other === null ? null : { statements, other };
   }
 
-  #find(key: number, section: string, sql: string): Statement {
+  #find(key: number, { section, client }: ExchangeSummary, sql: string): Statement {
     const shape = digest(sql);
-    const name = `${section}\n${shape}`;
-    const statement = this.#byName.get(name) ?? this.#admit(name, section, shape);
+    const name = `${section}\n${client}\n${shape}`;
+    const statement = this.#byName.get(name) ?? this.#admit(name, section, client, shape);
     if (this.#byKey.size >= maxKeys) this.#byKey.clear();
     this.#byKey.set(key, statement);
     return statement;
   }
 
-  #admit(name: string, section: string, shape: string): Statement {
+  #admit(name: string, section: string, client: string, shape: string): Statement {
     if (this.#byName.size >= maxStatements) this.#makeRoom();
     const sums = this.#spare.pop() ?? new StatementSums();
-    const statement = { name, section, digest: shape, sums, earlierMs: 0 };
+    const statement = { name, section, client, digest: shape, sums, earlierMs: 0 };
     this.#byName.set(name, statement);
     return statement;
   }
@@ -106,9 +116,9 @@ export class StatementTable {
 
 /** Takes a statement's sums. @param now since 1970; the statement ran within the last second */
 function report(statement: Statement, now: number): StatementReport {
-  const { section, digest: shape, sums } = statement;
+  const { section, client, digest: shape, sums } = statement;
   sums.lastSeenMs = now;
-  const reported = { section, digest: shape, sums: sums.report() };
+  const reported = { section, client, digest: shape, sums: sums.report() };
   statement.earlierMs += sums.totalMs;
   sums.clear();
   return reported;

@@ -1,5 +1,6 @@
 // One request that runs SQL: starts its run, writes its reply in the chosen format, and watches its deadline and its client.
 import { performance } from 'node:perf_hooks';
+import { shownUser } from '../../shared/clients/caller.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
@@ -29,7 +30,7 @@ import {
 } from '../http/reply-transport.ts';
 import { type ReaderEvents, SlowReader, type SlowReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
-import { type Account, type Accounts, isBusyCode } from '../servers/account.ts';
+import type { Account, Accounts } from '../servers/account.ts';
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { noToken, type Tokens } from './consistency-tokens.ts';
@@ -220,6 +221,14 @@ export class Exchange
     return mayCompress ? new GzipTransport(plain, this.#response, this) : plain;
   }
 
+  get client(): string {
+    return this.#times.account.client.name;
+  }
+
+  get user(): string | null {
+    return shownUser(this.#request.record.caller);
+  }
+
   get traceId(): string | null {
     return this.#request.record.traceId;
   }
@@ -266,7 +275,9 @@ export class Exchange
       trace_id: this.traceId,
       age_ms: Math.round(now - this.startedAt),
       phase: this.#phase,
-      client: this.#request.record.address,
+      client: this.client,
+      user: this.user,
+      address: this.#request.record.address,
       backend: this.#run.backend,
       section: this.#context.section,
       shape: sql === null ? null : digest(sql),
@@ -435,8 +446,7 @@ export class Exchange
   }
 
   #noteException(cause: unknown): void {
-    const { requestId, traceId } = this.#request.record;
-    this.#context.observe({ kind: 'exception', cause, requestId, traceId });
+    this.#context.observe({ kind: 'exception', cause, record: this.#request.record });
   }
 
   #conclude(end: RunEnd): void {
@@ -539,7 +549,8 @@ export class Exchange
     const summary: ExchangeSummary = {
       requestId: this.requestId,
       section: this.#context.section,
-      client: this.#times.account.client.name,
+      client: this.client,
+      user: this.user,
       traceId: this.#request.record.traceId,
       status,
       outcome,
@@ -559,7 +570,6 @@ export class Exchange
       tool: this.#request.record.tool,
     };
     this.#isReported = true;
-    if (isBusyCode(code)) this.#times.account.rejected[code] += 1;
     this.#context.observe({ kind: 'statements finished', summary });
     this.#request.record.statementsEnded(summary);
   }

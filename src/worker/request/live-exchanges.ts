@@ -17,6 +17,10 @@ export interface LiveExchange extends Indexed {
   readonly requestId: string;
   /** `owner` of its caller. */
   readonly owner: string;
+  /** The client's name. */
+  readonly client: string;
+  /** The user of the client, for logs; null: there is none. */
+  readonly user: string | null;
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
@@ -57,7 +61,9 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
   }
 
   /** Ends some, and returns which: those that are over are not among them. */
-  kill(asked: KilledRequests): readonly Pick<Exchange, 'requestId' | 'traceId'>[] {
+  kill(
+    asked: KilledRequests,
+  ): readonly Pick<Exchange, 'requestId' | 'traceId' | 'client' | 'user'>[] {
     const found = [...this.#all].filter((exchange) => isAsked(exchange, asked));
     for (const exchange of found) exchange.kill();
     return found;

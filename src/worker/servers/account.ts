@@ -1,16 +1,5 @@
-// The account of each client in a worker, over all sections: what its requests hold, how many wait, and how many were rejected.
+// The account of each client in a worker, over all sections: what its requests hold, and how many wait.
 import { type Client, defaultClient } from '../../shared/clients/client.ts';
-import type { FailureCode } from '../../shared/failure-codes.ts';
-
-/** The codes with which requests are rejected because too many wait. */
-const busyCodes = ['QUEUE_FULL', 'CLIENT_BUSY', 'WAITED_TOO_LONG'] as const;
-
-export type BusyCode = (typeof busyCodes)[number];
-
-/** Whether a request was rejected because too many wait. @param code null: it was not rejected */
-export function isBusyCode(code: FailureCode | null): code is BusyCode {
-  return busyCodes.some((busy) => busy === code);
-}
 
 /** Sums the time of holds that may overlap, those that go on included. Times are those of performance.now, in ms. */
 export class HeldTime {
@@ -51,7 +40,6 @@ export type AccountObservations = {
   readonly heldSeconds: number;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly rejected: Readonly<Record<BusyCode, number>>;
 };
 
 /**
@@ -65,16 +53,11 @@ export type AccountObservations = {
  * session. At `max_in_flight` all further requests wait.
  */
 export class Account {
-  /** As the client's latest request knows it: SIGHUP may have changed it. */
+  /** As the clients file in force describes it, or did when it had the client. */
   client: Client;
   /** Requests that wait in any place. */
   waiting = 0;
   readonly held = new HeldTime();
-  readonly rejected: Record<BusyCode, number> = {
-    QUEUE_FULL: 0,
-    CLIENT_BUSY: 0,
-    WAITED_TOO_LONG: 0,
-  };
   #inFlight = 0;
   /** Called when a request of it may run that could not before. */
   readonly #waking = new Set<() => void>();
@@ -109,8 +92,24 @@ export class Account {
 
   leave(): void {
     this.#inFlight -= 1;
-    // The limit may have been lowered meanwhile.
-    if (this.waiting > 0 && this.client.maxInFlight !== null && this.room > 0) {
+    // Without a limit no request waits for this.
+    if (this.client.maxInFlight !== null) this.#wakeWaiting();
+  }
+
+  /** Whether no request of it waits or is in flight. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0 && this.waiting === 0;
+  }
+
+  /** Its limits may be others from now on. */
+  replace(client: Client): void {
+    this.client = client;
+    this.#wakeWaiting();
+  }
+
+  #wakeWaiting(): void {
+    // There may be no room, because the limit was lowered meanwhile.
+    if (this.waiting > 0 && this.room > 0) {
       for (const wake of this.#waking) wake();
     }
   }
@@ -122,36 +121,59 @@ export class Account {
   }
 
   observations(now: number): AccountObservations {
-    const { client, waiting, rejected } = this;
+    const { client, waiting } = this;
     const heldSeconds = this.held.at(now) / 1000;
-    return { client: client.name, heldSeconds, inFlight: this.#inFlight, waiting, rejected };
+    return { client: client.name, heldSeconds, inFlight: this.#inFlight, waiting };
   }
 }
 
-/** The accounts of a worker. */
+/** The accounts of a worker: of the clients in force, and of removed ones as long as requests of them wait or run. */
 export class Accounts {
   readonly #all = new Map<string, Account>();
+  #inForce: ReadonlySet<string> = new Set();
   /** The account of most requests where no clients are configured. */
   readonly #default = new Account(defaultClient);
 
-  constructor() {
-    this.#all.set(defaultClient.name, this.#default);
+  /** @param clients those that may send requests */
+  constructor(clients: readonly Client[] = []) {
+    this.replace(clients);
+  }
+
+  /** The clients that may send requests from now on. Their limits hold at once, also for requests that wait. */
+  replace(clients: readonly Client[]): void {
+    this.#inForce = new Set(clients.map(({ name }) => name));
+    for (const client of clients) {
+      const account = this.#all.get(client.name);
+      if (account === undefined) this.#add(client);
+      else account.replace(client);
+    }
   }
 
   /** The account of a client, by its name. */
   of(client: Client): Account {
     if (client === this.#default.client) return this.#default;
-    let account = this.#all.get(client.name);
-    if (account === undefined) {
-      account = new Account(client);
-      this.#all.set(client.name, account);
-    }
-    account.client = client;
-    return account;
+    return this.#all.get(client.name) ?? this.#add(client);
   }
 
-  /** The numbers of each client that has sent a request. @param now performance.now */
+  has(name: string): boolean {
+    return this.#all.has(name);
+  }
+
+  /** Forgets clients that were removed, if no request of them waits or runs. To be called every few seconds. */
+  sweep(): void {
+    for (const [name, account] of this.#all) {
+      if (account.isIdle && !this.#inForce.has(name)) this.#all.delete(name);
+    }
+  }
+
+  /** The numbers of each client. @param now performance.now */
   observations(now: number): readonly AccountObservations[] {
     return Array.from(this.#all.values(), (account) => account.observations(now));
+  }
+
+  #add(client: Client): Account {
+    const account = client.name === defaultClient.name ? this.#default : new Account(client);
+    this.#all.set(client.name, account);
+    return account;
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
 import { occupy, timesSent, waiting } from '../../support/busy-pool.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import {
   type ProxiedDatabase,
@@ -11,7 +12,6 @@ import {
 import { postAsDriver } from '../../support/driver.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';
-import { bearing, createClientsFile, tokenOf } from './support/clients-file.ts';
 
 const sql = 'sql, batch, transaction, drivers';
 const file = createClientsFile({

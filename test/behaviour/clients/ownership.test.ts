@@ -6,6 +6,7 @@ import {
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
+import { bearing, createClientsFile, digestOf, tokenOf } from '../../support/clients-file.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { postAsDriver } from '../../support/driver.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -13,7 +14,6 @@ import { beginHeld, holdBy, summarise } from '../../support/held.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { beginAt, formatRequest, openAtEach } from '../../support/worker-connections.ts';
-import { bearing, createClientsFile, digestOf, tokenOf } from './support/clients-file.ts';
 import { createJwtKeys, jwtNames } from './support/jwt-keys.ts';
 
 const sql = 'sql, batch, transaction, drivers';

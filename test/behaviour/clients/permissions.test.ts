@@ -5,8 +5,8 @@ import { type Permission, permissions } from '../../../src/shared/clients/client
 import { rulesOf } from '../../../src/worker/request/compat.ts';
 import { createRoutes } from '../../../src/worker/routes.ts';
 import type { Options, Reply } from '../../support/ask.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from './support/clients-file.ts';
 
 /** A path as the documentation describes it. Null: any client may use it. */
 type Door = {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, test } from 'node:test';
+import { bearing, createClientsFile } from '../../support/clients-file.ts';
 import { openRaw } from '../../support/http.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { formatRequest } from '../../support/worker-connections.ts';
-import { bearing, createClientsFile } from './support/clients-file.ts';
 import { createJwtKeys, jwtNames } from './support/jwt-keys.ts';
 
 const file = createClientsFile({ people: { allow: 'sql', jwt: 'role: person' } });

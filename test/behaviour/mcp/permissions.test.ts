@@ -2,9 +2,9 @@
 // without a token learns which server issues one.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../clients/support/clients-file.ts';
 import { createJwtKeys, jwtNames } from '../clients/support/jwt-keys.ts';
 import { headersOf, messageOf, payloadOf } from './support/agent.ts';
 

@@ -38,7 +38,8 @@ test('has for a request what came, what was answered, and how long it waited and
   assert.ok(Date.parse(String(time)) >= askedAt && Date.parse(String(time)) <= Date.now());
   assert.ok(Number(duration_ms) >= Number(queue_ms) + Number(db_ms) && Number(db_ms) > 0);
   assert.deepEqual(rest, {
-    client: '127.0.0.1',
+    address: '127.0.0.1',
+    client: 'default',
     method: 'GET',
     path: '/db',
     protocol: 'HTTP/1.1',

@@ -34,7 +34,7 @@ async function live(gateway: Gateway, database: Database, find: Find): Promise<v
   await find(
     'what was no HTTP',
     new RegExp(
-      `rejected request=${id} client=127\\.0\\.0\\.1 status=400 code=BAD_REQUEST reason="`,
+      `rejected request=${id} address=127\\.0\\.0\\.1 status=400 code=BAD_REQUEST reason="`,
     ),
   );
   await gateway.dbPost({ SQL: 3 }, { headers: { 'X-Request-ID': 'no-sql' } });

@@ -13,7 +13,9 @@ type Running = {
   readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: string;
-  readonly client: string | null;
+  readonly client: string;
+  readonly user: string | null;
+  readonly address: string | null;
   readonly worker: number;
   readonly backend: string | null;
   readonly section: string;
@@ -86,12 +88,15 @@ test('all running requests are listed, by any worker, and each can be ended with
       'age_ms',
       'phase',
       'client',
+      'user',
+      'address',
       'backend',
       'section',
       'shape',
       'worker',
     ]);
-    assert.equal(one.client?.replace('::ffff:', ''), '127.0.0.1');
+    assert.equal(one.address?.replace('::ffff:', ''), '127.0.0.1');
+    assert.deepEqual([one.client, one.user], ['default', null]);
     assert.equal(one.section, 'world');
     assert.equal(one.phase, 'running');
     assert.equal(one.backend, `${database.host}:${database.port}`);

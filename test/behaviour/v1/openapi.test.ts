@@ -9,6 +9,7 @@ import {
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Gateway } from '../../support/gateway.ts';
@@ -30,6 +31,10 @@ type Document = {
 
 const token = 'a-token-of-the-test';
 const authorization = { Authorization: `Bearer ${token}` };
+const clients = createClientsFile({
+  impatient: { allow: 'sql, batch', queue: '0' },
+  prometheus: { allow: 'metrics' },
+});
 const faults = new URL('../../support/request-faults.js', import.meta.url).href;
 
 let document: Document;
@@ -45,6 +50,7 @@ const { gateway, database, proxy } = useProxiedGateway(
     queue: 1,
     max_request_bytes: '64KiB',
     idempotency_table: 'request_keys',
+    clients: clients.path,
   },
   {
     env: { NODE_OPTIONS: `--import ${faults}`, [hurryVariable]: hurry },
@@ -67,7 +73,10 @@ const { gateway, database, proxy } = useProxiedGateway(
     },
   },
 );
-after(() => workspace.remove());
+after(() => {
+  workspace.remove();
+  clients.remove();
+});
 
 /** A copy in which references lead into the document. */
 function inDocument(schema: object): object {
@@ -133,6 +142,7 @@ const alike = (path: string, ask: AskOne): Omit<Provocations, '200'> => ({
   403: [
     () => ask('delete from kept', { read_only: true }),
     () => ask('select 1', {}, { 'Sec-Fetch-Site': 'cross-site' }),
+    () => ask('select 1', {}, bearing(tokenOf('prometheus'))),
   ],
   406: [() => ask('select 1', {}, { Accept: 'image/png' })],
   408: [() => neverFinish(path)],
@@ -143,6 +153,7 @@ const alike = (path: string, ask: AskOne): Omit<Provocations, '200'> => ({
   417: [() => ask('select 1', {}, { Expect: 'a-miracle' })],
   421: [() => ask('select 1', {}, { Host: 'elsewhere.example' })],
   422: [() => ask('select * from nope'), () => reuseKey(ask)],
+  429: [() => exceedOwnQueue(ask)],
   431: [() => raw(path, `Host: localhost\r\n${'X: y\r\n'.repeat(101)}\r\n`)],
   500: [() => ask('select ?', { params: ['fault-in-binding'] })],
   502: [() => loseTheDatabase(ask)],
@@ -216,6 +227,13 @@ async function loseTheTable(ask: AskOne): Promise<Reported> {
 async function loseTheDatabase(ask: AskOne): Promise<Reported> {
   proxy.on(/lost on its way/, { kind: 'cut-after-request' }, { times: 1 });
   return await ask("insert into kept (id) select 9 where 'lost on its way' = ''");
+}
+
+async function exceedOwnQueue(ask: AskOne): Promise<Reported> {
+  await occupy(guarded(), proxy);
+  const refused = await ask('select 1', {}, bearing(tokenOf('impatient')));
+  proxy.release();
+  return refused;
 }
 
 async function fillTheQueue(ask: AskOne): Promise<Reported> {

@@ -44,8 +44,7 @@ export function createMcpEndpoint(all: AllSections, namedTools: NamedTools): Sql
       record.toolFailed = !result.ok;
       return result;
     } catch (cause) {
-      const { requestId, traceId } = record;
-      observe({ kind: 'exception', cause, requestId, traceId });
+      observe({ kind: 'exception', cause, record });
       record.toolFailed = true;
       return faultedResult();
     }

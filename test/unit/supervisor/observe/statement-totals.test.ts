@@ -21,8 +21,18 @@ function part(runs: readonly number[], requestId: string, error: string | null =
 
 test('sums over workers, and sorts by share of the time', () => {
   const totals = new StatementTotals(1_000_000);
-  const fast = { section: 'world', digest: 'select ?', sums: part([1, 1, 1], 'fast') };
-  const slow = { section: 'world', digest: 'select slow', sums: part([60], 'slow') };
+  const fast = {
+    section: 'world',
+    client: 'default',
+    digest: 'select ?',
+    sums: part([1, 1, 1], 'fast'),
+  };
+  const slow = {
+    section: 'world',
+    client: 'default',
+    digest: 'select slow',
+    sums: part([60], 'slow'),
+  };
   totals.add({ statements: [fast, slow], other: null });
   totals.add({ statements: [fast], other: part([34], 'rest', 'DEADLINE_RUNNING') });
   const lines = linesOf(totals);
@@ -65,7 +75,10 @@ test('reports nothing that was not seen', () => {
 test('a statement that suddenly takes long comes to the top, though thousands have taken more before', () => {
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, ms: number) =>
-    totals.add({ statements: [{ section: 'world', digest, sums: part([ms], 'r') }], other: null });
+    totals.add({
+      statements: [{ section: 'world', client: 'default', digest, sums: part([ms], 'r') }],
+      other: null,
+    });
   for (let number = 0; number < 3000; number += 1) tell(`select old${number}`, 50_000);
   for (let second = 0; second < 300; second += 1) {
     for (let number = 0; number < 100; number += 1) tell(`select new${second}_${number}`, 1);
@@ -78,7 +91,10 @@ test('a statement that suddenly takes long comes to the top, though thousands ha
 test('reports the last ten minutes of the statements with the most time in them, in points', () => {
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, runs: readonly number[]) =>
-    totals.add({ statements: [{ section: 'world', digest, sums: part(runs, 'r') }], other: null });
+    totals.add({
+      statements: [{ section: 'world', client: 'default', digest, sums: part(runs, 'r') }],
+      other: null,
+    });
   for (let number = 0; number < 1000; number += 1) tell(`select old${number}`, [50_000]);
   for (let point = 1; point <= 100; point += 1) {
     totals.beginPoint(1_000_000 + 10_000 * point);
@@ -148,6 +164,7 @@ const ran = {
   firstRowMs: 0,
   section: 'world',
   client: 'default',
+  user: null,
   status: 200,
   outcome: 'ok',
   code: null,

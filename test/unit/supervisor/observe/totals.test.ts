@@ -114,3 +114,33 @@ test('counts that no scrape has reported are reported once, at the end', async (
   totals.update(0, snapshot(3, 0));
   assert.equal(totals.unseen().requests, 3);
 });
+
+test('the counts of ended workers for a client end when a living worker has the client no more', async () => {
+  const totals = createTotals('world');
+  const of = (clients: readonly string[], value: number): Snapshot => ({
+    samples: [
+      { metric: 'dbhttpd_requests_in_flight', labels: {}, value: 0 },
+      ...clients.map((client) => ({
+        metric: 'dbhttpd_client_reply_bytes_total' as const,
+        labels: { client },
+        value,
+      })),
+    ],
+    histograms: [],
+  });
+  const shown = async () =>
+    (await totals.render(state))
+      .split('\n')
+      .filter((line) => line.startsWith('dbhttpd_client_reply_bytes_total'));
+  const line = (client: string, value: number) =>
+    `dbhttpd_client_reply_bytes_total{section="world",slot="0",client="${client}"} ${value}`;
+  totals.update(0, of(['web', 'leaver'], 5));
+  totals.retire(0);
+  assert.deepEqual(await shown(), [line('web', 5), line('leaver', 5)]);
+  totals.update(0, of(['web', 'leaver'], 1));
+  assert.deepEqual(await shown(), [line('web', 6), line('leaver', 6)]);
+  totals.update(0, of(['web'], 2));
+  assert.deepEqual(await shown(), [line('web', 7)]);
+  totals.update(0, of(['web', 'leaver'], 0));
+  assert.deepEqual(await shown(), [line('web', 5), line('leaver', 0)]);
+});

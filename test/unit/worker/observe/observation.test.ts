@@ -13,7 +13,7 @@ function begin() {
   const request = new IncomingMessage(new Socket());
   const head = { requestId: 'a', endpoint: 'db', path: '/db', trace: null, origin: null } as const;
   const record = new RequestRecord(request, new NodeReply(request), head, {
-    namesClients: false,
+    needsAddresses: false,
     observe: ({ kind }) => {
       if (kind === 'request finished') times += 1;
     },

@@ -12,6 +12,7 @@ const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeS
   firstRowMs: 0,
   section: 'world',
   client: 'default',
+  user: null,
   status: 200,
   outcome: 'ok',
   code: null,

@@ -3,6 +3,7 @@ import { outcomes } from '../../../../shared/failure-codes.ts';
 import { maxListedStatements } from '../../../../shared/observe/statement-sums.ts';
 import {
   maxFileFaults,
+  maxListedClients,
   maxListedRequests,
   maxRecentErrors,
 } from '../../../../shared/observe/stats.ts';
@@ -67,6 +68,32 @@ const error = closed({
   outcome: { enum: outcomes },
   shape: { ...maybeText, description: 'The statements without literals.' },
 });
+const client = closed({
+  client: text,
+  share: {
+    ...amount,
+    maximum: 1,
+    description: 'Of the time for which connections were held in the last minute.',
+  },
+  in_flight: { ...count, description: 'A transaction that is held counts.' },
+  waiting: count,
+  refused_recently: { ...count, description: 'In the last ten minutes.' },
+  requests: count,
+  refused: count,
+  refused_by: { ...countsByName, description: 'By the code.' },
+  held_seconds: amount,
+  reply_bytes: count,
+  history: {
+    oneOf: [
+      closed({
+        connections: { ...listOf(amount), description: 'Held on average.' },
+        refused: listOf(count),
+      }),
+      { type: 'null' },
+    ],
+    description: 'The last ten minutes, of the first clients in the list.',
+  },
+});
 const fileFault = closed({
   section: text,
   key: { ...text, description: 'The key that names the file.' },
@@ -100,6 +127,18 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     backends: listOf(backend),
     totals: closed({ requests: count, outcomes: countsByName, failures: countsByName }),
     history,
+    clients: closed({
+      history: closed({
+        interval_seconds: amount,
+        at: { ...listOf(count), description: 'When each point began; the last is under way.' },
+      }),
+      omitted: { ...count, description: 'Beyond those that are listed.' },
+      clients: {
+        ...listOf(client),
+        maxItems: maxListedClients,
+        description: 'Those that have lately held connections for the longest time first.',
+      },
+    }),
     errors: { ...listOf(error), maxItems: maxRecentErrors, description: 'The latest first.' },
     file_faults: {
       ...listOf(fileFault),
@@ -113,7 +152,12 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     trace_id: { ...maybeText, description: "That of the request's traceparent." },
     age_ms: count,
     phase: { enum: ['waiting', 'running', 'streaming', 'stalled'] },
-    client: maybeText,
+    client: {
+      ...text,
+      description: 'The name of the client; `default` where none are configured.',
+    },
+    user: { ...maybeText, description: 'The `sub` of its JSON Web Token.' },
+    address: { ...maybeText, description: 'Null: it uses a unix socket, or has gone.' },
     worker: count,
     backend: maybeText,
     section: text,
@@ -123,6 +167,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     {
       digest: { ...text, description: 'Without literals; `other` for all that are not listed.' },
       section: { ...text, description: 'Missing from `other`.' },
+      client: { ...text, description: 'The name of the client; missing from `other`.' },
       count,
       errors: count,
       errors_by: { ...countsByName, description: "By MySQL's name or by the code." },
@@ -139,7 +184,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
         description: 'The last ten minutes, of those that have taken most time in them.',
       },
     },
-    ['section'],
+    ['section', 'client'],
   ),
   Statements: closed({
     history: closed({

@@ -245,6 +245,5 @@ test('the time of a client is that of all its pools, of what runs too', () => {
     heldSeconds: 6.5,
     inFlight: 1,
     waiting: 0,
-    rejected: { QUEUE_FULL: 0, CLIENT_BUSY: 0, WAITED_TOO_LONG: 0 },
   });
 });

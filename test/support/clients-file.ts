@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createWorkspace } from '../../../support/workspace.ts';
+import { createWorkspace } from './workspace.ts';
 
 /** The keys of each client by its name. */
 export type ClientsText = Readonly<Record<string, Readonly<Record<string, string>>>>;
