@@ -20,6 +20,8 @@ export type Problem = {
   readonly code?: string;
   readonly errno?: number | null;
   readonly outcome?: string;
+  /** The permission that the client lacks. */
+  readonly missing?: string;
   readonly request_id?: string;
 };
 
@@ -74,14 +76,23 @@ export function asAskError(cause: unknown): AskError {
 /** The body is a problem, or has the keys of `/db`, since guards answer before any path. */
 async function readRefusal(response: Response): Promise<AskError> {
   const { status } = response;
-  let reply: Problem & { readonly ERROR?: string; readonly CODE?: string } = {};
+  let reply: Problem & {
+    readonly ERROR?: string;
+    readonly CODE?: string;
+    readonly MISSING?: string;
+  } = {};
   try {
     reply = (await response.json()) as typeof reply;
   } catch {
     // A proxy between this page and the gateway may answer without a problem.
   }
-  const { ERROR: detail, CODE: code } = reply;
-  const problem = { ...(detail && { detail }), ...(code && { code }), ...reply };
+  const { ERROR: detail, CODE: code, MISSING: missing } = reply;
+  const problem = {
+    ...(detail && { detail }),
+    ...(code && { code }),
+    ...(missing && { missing }),
+    ...reply,
+  };
   return new AskError(
     status,
     describeProblem(problem, `The answer was status ${status}.`),

@@ -15,7 +15,14 @@ export type Attention = {
   readonly severity: 'bad' | 'warn';
   readonly text: string;
   /** The id of the part to look at. */
-  readonly part: 'charts' | 'running' | 'statements' | 'workers' | 'backends' | 'errors';
+  readonly part:
+    | 'charts'
+    | 'clients'
+    | 'running'
+    | 'statements'
+    | 'workers'
+    | 'backends'
+    | 'errors';
 };
 
 /** Why a worker is not ready: docs/reference/errors.md in short. */
@@ -46,6 +53,11 @@ const fullFactor = 2;
 /** If more statements are slow, the server is, and none of them is named. */
 const maxSlow = 3;
 const shapeLength = 120;
+/** A client with at least this share of the time is loud if others wait. */
+const loudShare = 0.5;
+const maxNamed = 3;
+/** Refusals of these are no fault of a client that an operator has set up: a page without a token is `anonymous`. */
+const withoutFile: ReadonlySet<string> = new Set(['default', 'anonymous']);
 
 /** Finds what needs attention, the worst first; nothing if all is well. */
 export function findAttention(
@@ -62,6 +74,7 @@ export function findAttention(
     ...checkWorkers(stats),
     ...checkFiles(stats),
     ...stats.backends.flatMap((backend) => checkRole(backend, new Date(stats.now))),
+    ...checkClients(stats.clients),
     ...causes,
     ...checkOutcomes(stats.history),
     // Their consequences need no line of their own.
@@ -231,6 +244,34 @@ function checkStatements(reply: StatementList | null): readonly Attention[] {
   return texts.map((text) => ({ severity: 'warn', text, part: 'statements' }));
 }
 
+/** The client that takes most of the time while others wait, and the clients that are refused. */
+function checkClients({ clients }: Stats['clients']): readonly Attention[] {
+  const [loudest] = clients;
+  const waiting = clients.filter((one) => one !== loudest && one.waiting > 0);
+  const found: Attention[] = [];
+  const isLoud = loudest !== undefined && loudest.share >= loudShare && loudest.waiting > 0;
+  if (isLoud && waiting.length > 0) {
+    const text = `${loudest.client} is loud: it took ${formatShare(loudest.share)} of the last minute's time, and ${listNames(waiting)} must wait.`;
+    found.push({ severity: 'warn', text, part: 'clients' });
+  }
+  const refused = clients.filter(
+    ({ client, refused_recently }) => refused_recently > 0 && !withoutFile.has(client),
+  );
+  if (refused.length > 0) {
+    const count = sum(refused.map(({ refused_recently }) => refused_recently));
+    const requests = count === 1 ? '1 request' : `${formatCount(count)} requests`;
+    const text = `${requests} of ${listNames(refused)} ${count === 1 ? 'was' : 'were'} refused in the last ten minutes: the table of clients says why.`;
+    found.push({ severity: 'warn', text, part: 'clients' });
+  }
+  return found;
+}
+
+function listNames(clients: readonly { readonly client: string }[]): string {
+  const names = clients.slice(0, maxNamed).map(({ client }) => client);
+  const more = clients.length - names.length;
+  return [...names, ...(more > 0 ? [`${formatCount(more)} more`] : [])].join(', ');
+}
+
 const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
@@ -306,7 +347,7 @@ function checkStalled(running: readonly ListedRequest[]): readonly Attention[] {
   const stalled = running.filter(({ phase }) => phase === 'stalled');
   const oldest = findOldest(stalled);
   if (oldest === undefined) return [];
-  const clients = [...new Set(stalled.map(({ client }) => client ?? 'a client'))].slice(0, 3);
+  const clients = [...new Set(stalled.map(nameClient))].slice(0, 3);
   const about = `${quote(oldest.shape)} (worker ${oldest.worker})`;
   const [who, what] =
     stalled.length === 1
@@ -317,6 +358,12 @@ function checkStalled(running: readonly ListedRequest[]): readonly Attention[] {
         ];
   const text = `${who}: ${what} holds a connection for ${formatSpan(oldest.age_ms)}. The client is slow, not the database. A reply without progress for 30 s is reset.`;
   return [{ severity: 'warn', text, part: 'running' }];
+}
+
+/** Its name and address, as far as they say something. */
+function nameClient({ client, address }: ListedRequest): string {
+  if (client === 'default') return address ?? 'a client';
+  return address === null ? client : `${client} (${address})`;
 }
 
 function checkLong(running: readonly ListedRequest[]): readonly Attention[] {

@@ -3,6 +3,7 @@ import type { StatementList } from '../shared/observe/statement-sums.ts';
 import type { ListedRequest, RequestList, Stats } from '../shared/observe/stats.ts';
 import { type AskError, asAskError, createAsk } from './ask.ts';
 import { openCharts } from './charts.ts';
+import { openClients } from './clients.ts';
 import { find, type Part } from './elements.ts';
 import { type Polling, startPolling } from './poll.ts';
 import { openQueryPane } from './query.ts';
@@ -27,6 +28,7 @@ const state = openState();
 const charts = openCharts();
 const running = openRunning(ask, askAll);
 const statements = openStatements();
+const clients = openClients();
 const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
 const query = openQueryPane(ask, () => token.read() !== null);
 let requests: readonly ListedRequest[] = [];
@@ -45,14 +47,18 @@ const show = <Reply>(
 };
 
 const askStats = async (signal: AbortSignal) => {
-  const parts = [charts, workers, backends, errors];
+  const parts = [charts, clients, workers, backends, errors];
   let stats: Stats;
   try {
     stats = await (await ask('/v1/stats', { signal })).json();
     state.show(stats, requests, statementsReply);
   } catch (cause) {
     const error = describe(cause);
-    state.failed(error);
+    if (asAskError(cause).problem.missing === undefined) state.failed(error);
+    else {
+      token.isNotEnough();
+      state.refused(token.read() !== null);
+    }
     for (const { part } of parts) part.failed(error);
     return;
   }
@@ -84,8 +90,11 @@ const askStatements = async (signal: AbortSignal) => {
 };
 
 function describe(cause: unknown): string {
-  const { status, message }: AskError = asAskError(cause);
+  const { status, message, problem }: AskError = asAskError(cause);
   if (status === 401) return 'A token is needed.';
+  if (problem.missing !== undefined) {
+    return `Not for this client: it lacks the permission ${problem.missing}.`;
+  }
   return status === 0 ? message : `Not available (${status}): ${message}`;
 }
 
@@ -118,6 +127,7 @@ const goTo = (id: string) => () => {
 startKeys(
   [
     { key: 'c', meaning: 'charts', act: goTo('charts') },
+    { key: 'l', meaning: 'clients: which one is loud', act: goTo('clients') },
     { key: 'r', meaning: 'running requests', act: goTo('running') },
     { key: 's', meaning: 'statements', act: goTo('statements') },
     { key: 'w', meaning: 'workers', act: goTo('workers') },

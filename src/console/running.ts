@@ -64,10 +64,11 @@ function columnsOf(
     },
     { name: 'Phase', show: asText(({ phase }) => phase.replaceAll('_', ' ')) },
     { name: 'Statement', kind: 'text', show: asLongText(({ shape }) => shape ?? unknown) },
-    { name: 'Client', show: asText(({ client }) => client || unknown) },
+    { name: 'Client', show: asText(describeCaller) },
     { name: 'Worker', kind: 'number', show: asText(({ worker }) => String(worker)) },
     { name: 'Backend', show: asText(({ backend }) => backend ?? unknown) },
     { name: 'Section', show: asText(({ section }) => section) },
+    { name: 'Address', show: asText(({ address }) => address || unknown) },
     {
       name: 'Request',
       show: ({ request_id, trace_id }, cell) => {
@@ -99,14 +100,15 @@ function showKill(
   cell.append(created);
 }
 
-function confirmKill({
-  request_id,
-  age_ms,
-  client,
-  section,
-  shape,
-}: ListedRequest): Promise<boolean> {
-  const about = `Request ${request_id} of ${client || 'a client'} to ${section}, under way for ${formatSpan(age_ms)}.`;
+/** The client and, with a JSON Web Token, its user. */
+function describeCaller({ client, user }: ListedRequest): string {
+  return user === null ? client : `${client} (${user})`;
+}
+
+function confirmKill(request: ListedRequest): Promise<boolean> {
+  const { request_id, age_ms, address, section, shape } = request;
+  const from = address === null ? '' : ` at ${address}`;
+  const about = `Request ${request_id} of ${describeCaller(request)}${from} to ${section}, under way for ${formatSpan(age_ms)}.`;
   return askToConfirm(
     'Kill this request?',
     [

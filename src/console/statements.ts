@@ -1,6 +1,7 @@
 // Statements by their share of all time, with the last ten minutes of each.
 import type { ListedStatement, StatementList } from '../shared/observe/statement-sums.ts';
-import { button, drawn, element, openPart, type Part, setText } from './elements.ts';
+import { drawShare, drawTrend } from './drawings.ts';
+import { button, element, openPart, type Part, setText } from './elements.ts';
 import {
   formatCount,
   formatShare,
@@ -13,8 +14,6 @@ import { type Lately, lookLately } from './rise.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const fewest = 20;
-/** Points of a sparkline: ten minutes, one every ten seconds. */
-const maxPoints = 60;
 
 /** The part of statements. */
 export type Statements = {
@@ -37,7 +36,7 @@ export function openStatements(): Statements {
   const table = createTable(
     'Statements',
     columns.map(({ column }) => column),
-    ({ digest }) => digest,
+    ({ section, client, digest }) => `${section} ${client} ${digest}`,
   );
   const more = button('', { class: 'more' }, () => {
     isWhole = !isWhole;
@@ -49,7 +48,9 @@ export function openStatements(): Statements {
     'aria-label': 'Show statements that contain',
   });
   const render = () => {
-    const found = statements.filter(({ digest }) => digest.toLowerCase().includes(wanted));
+    const found = statements.filter(({ digest, client = '' }) =>
+      `${digest} ${client}`.toLowerCase().includes(wanted),
+    );
     const sorted = [...found].sort((one, other) => rank(other, sort) - rank(one, sort));
     table.update(isWhole ? sorted : sorted.slice(0, fewest));
     more.hidden = sorted.length <= fewest;
@@ -107,7 +108,10 @@ function columnsOf(
     sortBy,
   });
   return [
-    { column: { name: 'Share', kind: 'number', show: showShare }, sortBy: 'share' },
+    {
+      column: { name: 'Share', kind: 'number', show: ({ share }, cell) => drawShare(share, cell) },
+      sortBy: 'share',
+    },
     {
       column: {
         name: 'Trend',
@@ -136,6 +140,7 @@ function columnsOf(
       },
     },
     { column: { name: 'Statement', kind: 'text', show: asLongText(({ digest }) => digest) } },
+    { column: { name: 'Client', show: asText(({ client }) => client ?? unknown) } },
     {
       column: { name: 'Count', kind: 'number', show: asText(({ count }) => formatShort(count)) },
       sortBy: 'count',
@@ -167,36 +172,10 @@ function columnsOf(
   ];
 }
 
-function showShare({ share }: ListedStatement, cell: HTMLElement): void {
-  let [bar, label] = [...cell.children] as HTMLElement[];
-  if (bar === undefined || label === undefined) {
-    bar = element('span', { class: 'bar' });
-    label = element('span');
-    cell.append(bar, label);
-    cell.classList.add('share');
-  }
-  bar.style.inlineSize = `${Math.min(100, Math.max(0, share * 100))}%`;
-  setText(label, formatShare(share));
-}
-
 function showErrors(statement: ListedStatement, cell: HTMLElement): void {
   const { errors, errors_by } = statement;
   setText(cell, formatShort(errors));
   cell.classList.toggle('marked', errors > 0);
   const classes = Object.entries(errors_by).filter(([, number]) => number > 0);
   cell.title = classes.map(([name, number]) => `${name}: ${formatCount(number)}`).join(', ');
-}
-
-function drawTrend(trend: readonly number[], cell: HTMLElement): void {
-  let line = cell.querySelector('polyline');
-  if (line === null) {
-    line = drawn('polyline');
-    cell.classList.add('trend');
-    const attributes = { viewBox: '0 0 60 16', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
-    cell.append(drawn('svg', attributes, line));
-  }
-  const most = Math.max(...trend, Number.MIN_VALUE);
-  const start = maxPoints - trend.length;
-  const places = trend.map((ms, at) => `${start + at},${(15 - 14 * (ms / most)).toFixed(1)}`);
-  line.setAttribute('points', places.join(' '));
 }

@@ -110,6 +110,8 @@ export type TokenForm = {
   readonly read: () => string | null;
   /** The gateway wants a token, or rejected this one. */
   readonly wanted: (sent: string | null) => void;
+  /** The client of the token, or of requests without one, may not look at the instance. */
+  readonly isNotEnough: () => void;
   readonly accepted: () => void;
 };
 
@@ -151,6 +153,17 @@ export function startToken(onGiven: () => void): TokenForm {
         form.hidden = false;
         field.focus();
       }
+    },
+    isNotEnough: () => {
+      const hasToken = read() !== null;
+      const why = hasToken
+        ? 'The client of this token lacks the permission observe, so it sees only its own requests.'
+        : 'Only a client with the permission observe sees the state of this instance.';
+      setText(text, `${why} To see more, give the token of one that has it.`);
+      showForget();
+      if (!form.hidden) return;
+      form.hidden = false;
+      if (!hasToken) field.focus();
     },
     accepted: () => {
       form.hidden = true;

@@ -38,10 +38,10 @@ async function withConsole(
 }
 
 const isShown = (page: Page, id: string) => page.locator(`#${id}[data-state="shown"]`).waitFor();
-const parts = ['charts', 'running', 'statements', 'workers', 'backends', 'errors'];
+const parts = ['charts', 'clients', 'running', 'statements', 'workers', 'backends', 'errors'];
 const allShown = (page: Page) => Promise.all(parts.map((id) => isShown(page, id)));
 
-test('shows the state first, then charts, running requests, statements, workers, backends and errors', async () => {
+test('shows the state first, then charts, clients, running requests, statements, workers, backends and errors', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     await allShown(page);
     assert.match((await page.textContent('#verdict')) ?? '', /^Ready, \d things to look at$/);
@@ -53,12 +53,13 @@ test('shows the state first, then charts, running requests, statements, workers,
     assert.deepEqual(figures, ['123', '1.6 %', '1 ms', '20 ms', '30 of 30', '12', '6']);
     assert.equal(await page.locator('#charts canvas').count(), 3);
     const rowsOf = (id: string) => page.locator(`#${id} tbody tr`).count();
-    assert.deepEqual(await Promise.all(parts.slice(1).map(rowsOf)), [2, 2, 2, 3, 2]);
+    assert.deepEqual(await Promise.all(parts.slice(1).map(rowsOf)), [2, 2, 2, 2, 3, 2]);
     const [first = ''] = await page.locator('#workers tbody tr').allInnerTexts();
     assert.match(first.replaceAll(/\s+/g, ' '), /^0 serving 4000 3 10 – 93.5 MiB 0.4 ms 0$/);
     const headings = await page.locator('main h2:visible').allTextContents();
     assert.deepEqual(headings.slice(1), [
       'Last ten minutes',
+      'Clients by share of time',
       'Running now',
       'Statements by share of time',
       'Workers',
@@ -74,6 +75,7 @@ test('leads to every part by a link and by a key', async () => {
     await allShown(page);
     const keys = {
       c: 'charts',
+      l: 'clients',
       r: 'running',
       s: 'statements',
       w: 'workers',
@@ -249,13 +251,15 @@ test('shows for each empty part that it is empty', async () => {
       workers: [],
       backends: [],
       errors: [],
+      clients: { ...stats.clients, clients: [] },
       history: { ...stats.history, at: [] },
     },
     requests: [],
     statements: { history: { interval_seconds: 10, at: [] }, statements: [] },
   };
   await withConsole(empty, async (page) => {
-    for (const id of parts) await page.locator(`#${id}[data-state="empty"] .message`).waitFor();
+    const ofAll = parts.filter((id) => id !== 'clients');
+    for (const id of ofAll) await page.locator(`#${id}[data-state="empty"] .message`).waitFor();
     assert.deepEqual(await findBarriers(page), []);
   });
 });

@@ -13,6 +13,7 @@ const well: Stats = {
   ...made,
   workers: made.workers.slice(0, 1),
   backends: [{ ...made.backends[0], lag_seconds: 0.2, waiting: 0 } as Stats['backends'][number]],
+  clients: { ...made.clients, clients: [] },
   history: {
     ...made.history,
     outcomes: { ok: Array(length).fill(100), error: Array(length).fill(0.1), unknown: [] },
@@ -34,6 +35,44 @@ const history = (changed: Partial<Stats['history']>): Stats => ({
 });
 
 test('is silent where all is well', () => assert.deepEqual(reported(well), []));
+
+type Client = Stats['clients']['clients'][number];
+const clients = (...all: readonly Partial<Client>[]): Stats => {
+  const [usual] = made.clients.clients;
+  const quiet = { waiting: 0, refused_recently: 0, share: 0 };
+  return {
+    ...well,
+    clients: {
+      ...made.clients,
+      clients: all.map((one) => ({ ...usual, ...quiet, ...one }) as Client),
+    },
+  };
+};
+
+test('names the client that is loud while others wait, and only then', () => {
+  const loud = { client: 'report', share: 0.9, waiting: 40 };
+  assert.deepEqual(
+    reported(clients(loud, { client: 'web', waiting: 2 }, { client: 'shop', waiting: 1 })),
+    ["warn: report is loud: it took 90 % of the last minute's time, and web, shop must wait."],
+  );
+  assert.deepEqual(reported(clients(loud, { client: 'web' })), []);
+  assert.deepEqual(reported(clients({ ...loud, waiting: 0 }, { client: 'web', waiting: 2 })), []);
+  assert.deepEqual(reported(clients({ ...loud, share: 0.3 }, { client: 'web', waiting: 2 })), []);
+});
+
+test('names clients that were refused', () => {
+  const refused = ['a', 'b', 'c', 'd', 'e'].map((client) => ({ client, refused_recently: 3 }));
+  assert.deepEqual(reported(clients(...refused)), [
+    'warn: 15 requests of a, b, c, 2 more were refused in the last ten minutes: the table of clients says why.',
+  ]);
+  assert.deepEqual(reported(clients({ client: 'web', refused_recently: 1 })), [
+    'warn: 1 request of web was refused in the last ten minutes: the table of clients says why.',
+  ]);
+  // Without a clients file the charts and the last errors show it. Anyone may be `anonymous`.
+  for (const client of ['default', 'anonymous']) {
+    assert.deepEqual(reported(clients({ client, refused_recently: 1 })), []);
+  }
+});
 
 test('explains why no request can be served', () => {
   const workers = well.workers.map((one) => ({ ...one, unready: 'DATABASE_SILENT' }));
@@ -183,10 +222,14 @@ test('reports how long the oldest request has been in flight', () => {
 test('names clients that do not read', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
-  const stalled = { ...request, phase: 'stalled' as const, client: '10.0.0.9' };
-  assert.deepEqual(reported(well, [stalled]), [
-    'warn: 10.0.0.9 does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database. A reply without progress for 30 s is reset.',
-  ]);
+  const of = (client: string, address: string | null) =>
+    reported(well, [{ ...request, phase: 'stalled', client, address }]);
+  const rest =
+    'does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database. A reply without progress for 30 s is reset.';
+  assert.deepEqual(of('default', '10.0.0.9'), [`warn: 10.0.0.9 ${rest}`]);
+  assert.deepEqual(of('web', '10.0.0.9'), [`warn: web (10.0.0.9) ${rest}`]);
+  assert.deepEqual(of('default', null), [`warn: a client ${rest}`]);
+  assert.deepEqual(of('web', null), [`warn: web ${rest}`]);
 });
 
 const at = Array.from({ length: 60 }, (_, point) => 1_000_000 + 10 * point);
