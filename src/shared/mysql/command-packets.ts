@@ -8,6 +8,8 @@ export const commandCodes = {
   query: 0x03,
   statistics: 0x09,
   ping: 0x0e,
+  prepare: 0x16,
+  closeStatement: 0x19,
   resetConnection: 0x1f,
 } as const;
 

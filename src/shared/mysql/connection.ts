@@ -65,6 +65,8 @@ export class Connection {
   readonly serverVersion: string;
   /** Whether each statement must list its query attributes, even if it has none. */
   readonly hasQueryAttributes: boolean;
+  /** Whether column definitions have MariaDB's extended metadata. */
+  readonly hasExtendedMetadata: boolean;
   /** Whether the login succeeded only because the server remembers the password: otherwise the gateway would not send it. */
   readonly isRemembered: boolean;
   /** The column definitions of this connection's results. */
@@ -87,6 +89,7 @@ export class Connection {
   constructor(established: Established) {
     const { socket, threadId, serverVersion, extendedMetadata, arenaReader, end } = established;
     this.hasQueryAttributes = established.hasQueryAttributes;
+    this.hasExtendedMetadata = extendedMetadata;
     this.isRemembered = established.isRemembered;
     this.#socket = socket;
     this.#endHandshake = end;

@@ -1,16 +1,12 @@
 // The promise of column descriptions: they say the same as information_schema, from the wire of a real server.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
+import { type ColumnDescription, describeColumn } from '../../../src/shared/mysql/column-types.ts';
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
 import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Column } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
-import {
-  type ColumnDescription,
-  cellKind,
-  cellKinds,
-  describeColumn,
-} from '../../../src/worker/encode/columns.ts';
+import { cellKind, cellKinds } from '../../../src/worker/encode/columns.ts';
 import { dbCells } from '../../../src/worker/encode/formats/db.ts';
 import { type Database, type Row, startDatabase } from '../../support/database/mariadb.ts';
 

@@ -1,8 +1,10 @@
 // DBSlayer's reply, which /db gives: MySQL's results as one JSON document.
+
+import { typeName } from '../../../shared/mysql/column-types.ts';
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerFacts, SharedResults } from '../../execution/execution.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
-import { type CellRules, typeName } from '../columns.ts';
+import type { CellRules } from '../columns.ts';
 import { Format, type FormatChoice, type FormatEvents, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { ResultHeads } from '../result-rows.ts';

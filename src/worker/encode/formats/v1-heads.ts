@@ -1,7 +1,9 @@
 // The heads of results in the formats of /v1: described columns, and how a request wants rows and values to look.
+
+import { describeColumn } from '../../../shared/mysql/column-types.ts';
 import { type Column, columnName } from '../../../shared/mysql/packets.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import { type CellRules, describeColumn } from '../columns.ts';
+import type { CellRules } from '../columns.ts';
 import { csvRecord } from '../csv-rows.ts';
 import { type ResultHead, ResultHeads } from '../result-rows.ts';
 import { objectKeys, planRow } from '../rows.ts';

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foreignCharset } from '../../../../src/shared/mysql/charsets.ts';
+import { typeName } from '../../../../src/shared/mysql/column-types.ts';
 import type { Column } from '../../../../src/shared/mysql/packets.ts';
-import { cellKind, cellKinds, typeName } from '../../../../src/worker/encode/columns.ts';
+import { cellKind, cellKinds } from '../../../../src/worker/encode/columns.ts';
 import { dbCells } from '../../../../src/worker/encode/formats/db.ts';
 import { planRow, writeRow } from '../../../../src/worker/encode/rows.ts';
 import { resultSet, rowPacket, toBytes } from '../../../support/database/mysql-answer.ts';

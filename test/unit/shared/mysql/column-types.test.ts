@@ -1,8 +1,8 @@
 // The promise of column descriptions without a server: marks and lengths that no table has.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { describeColumn } from '../../../../src/shared/mysql/column-types.ts';
 import { parseColumn } from '../../../../src/shared/mysql/packets.ts';
-import { describeColumn } from '../../../../src/worker/encode/columns.ts';
 import { type ColumnWish, columnPacket } from '../../../support/database/mysql-answer.ts';
 
 function describe(wish: ColumnWish): object {
