@@ -55,7 +55,16 @@ export type Fault = TextFault & { readonly file: string; readonly section: strin
 export type Loaded =
   | { readonly kind: 'ok'; readonly sections: Sections; readonly warnings: readonly Fault[] }
   | { readonly kind: 'unreadable'; readonly reason: string }
-  | { readonly kind: 'invalid'; readonly faults: readonly Fault[]; readonly log: string | null };
+  | {
+      readonly kind: 'invalid';
+      readonly faults: readonly Fault[];
+      readonly log: string | null;
+      /** The sections whose directories of named statements can be read all the same. */
+      readonly named: readonly NamedSource[];
+    };
+
+/** The settings of a section that decide on its named statements. */
+export type NamedSource = Pick<Config, 'section' | 'named' | 'idempotencyTable'>;
 
 /** A process's environment: the main files hand it down. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -101,7 +110,7 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
     const text = decodeText(readFileSync(configPath));
     if (text === null) {
       blame(name, whole('the file is not valid UTF-8'));
-      return { kind: 'invalid', faults, log: null };
+      return { kind: 'invalid', faults, log: null, named: [] };
     }
     file = { path: configPath, text, stats };
     blame(null, findStrayLines(text));
@@ -124,7 +133,7 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
   if (first === null) {
     // The settings of the other sections depend on the first. Only their syntax can be checked.
     for (const section of [...listedNames, ...beside]) open(section, (written) => written);
-    return { kind: 'invalid', faults, log: null };
+    return { kind: 'invalid', faults, log: null, named: [] };
   }
   let { candidates } = first.config;
   for (const section of listedNames) {
@@ -138,7 +147,8 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
   if (faults.length > 0) {
     // A faulty `log` may name a file that must not be written to.
     const isNoLog = first.values.log !== null && first.faults.some(({ key }) => key === 'log');
-    return { kind: 'invalid', faults, log: isNoLog ? null : first.config.log };
+    const log = isNoLog ? null : first.config.log;
+    return { kind: 'invalid', faults, log, named: [first.config, ...others] };
   }
   const config = Object.freeze({ ...first.config, candidates: Object.freeze(candidates) });
   const sections: Sections = [config, ...others];

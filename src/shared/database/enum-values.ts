@@ -15,7 +15,7 @@ export type EnumAnswer =
   | { readonly kind: 'no column' }
   | { readonly kind: 'no enum'; readonly type: string };
 
-/** What the server has answered about the columns that were asked for. */
+/** The server's answers about all columns that were asked for. */
 export class EnumAnswers {
   readonly #answers: ReadonlyMap<string, EnumAnswer>;
 

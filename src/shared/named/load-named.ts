@@ -7,10 +7,17 @@ import { decodeText, readRegularFile } from '../config/regular-file.ts';
 import { parseFile, type SectionFacts } from './parse-file.ts';
 import type { NamedFault, NamedStatement } from './statement.ts';
 
-/** The statements of a section in the order of their names, or every fault. Files of faults have the directory before their names. */
+/**
+ * The statements of a section in the order of their names, or every fault. Files of faults have the directory before their names. `sound`:
+ * the statements of the files without a fault, of which --check may find further ones.
+ */
 export type LoadedStatements =
   | { readonly ok: true; readonly statements: readonly NamedStatement[] }
-  | { readonly ok: false; readonly faults: readonly NamedFault[] };
+  | {
+      readonly ok: false;
+      readonly faults: readonly NamedFault[];
+      readonly sound: readonly NamedStatement[];
+    };
 
 /** Reads all `*.sql` directly in the directory. Hidden files and other names are left alone. Never throws. */
 export function loadStatements(directory: string, section: SectionFacts): LoadedStatements {
@@ -19,7 +26,7 @@ export function loadStatements(directory: string, section: SectionFacts): Loaded
     faults.push({ file, line, problem });
   const names = listFiles(directory);
   if (typeof names === 'string') {
-    return { ok: false, faults: [{ file: directory, line: null, problem: names }] };
+    return { ok: false, faults: [{ file: directory, line: null, problem: names }], sound: [] };
   }
   if (mayOthersWrite(statSync(directory))) {
     fault(directory, null, 'is a directory that others may write to (chmod o-w)');
@@ -41,8 +48,8 @@ export function loadStatements(directory: string, section: SectionFacts): Loaded
       else fault(file, statement.line, `\`${statement.name}\` is already in ${placeOf(first)}`);
     }
   }
-  if (faults.length > 0) return { ok: false, faults };
   const sorted = [...statements.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+  if (faults.length > 0) return { ok: false, faults, sound: sorted };
   return { ok: true, statements: Object.freeze(sorted) };
 }
 

@@ -91,7 +91,7 @@ function literalOf(type: ParameterType, extent: Extent, enumValues: EnumValues):
   return literal.sql;
 }
 
-/** A value of the type, but for patterns: the server never sees them. */
+/** A value of the type. It need not match a pattern, which the server never sees. */
 function sampleOf(type: ScalarType, extent: Extent, enumValues: EnumValues): Scalar {
   const isSmall = extent === 'small';
   switch (type.kind) {

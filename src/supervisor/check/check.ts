@@ -22,6 +22,13 @@ import { primaryFilePath } from '../primary/primary-file.ts';
 import { describeClients, findClientWarnings } from './clients.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {
+  askNamed,
+  describeNamed,
+  findAgentWarnings,
+  findNamedConflicts,
+  parseNamed,
+} from './named.ts';
+import {
   exitCodeOf,
   type Finding,
   fault,
@@ -60,6 +67,7 @@ async function examine(target: Target, env: Environment): Promise<Report> {
   const nothing = {
     sections: [],
     clients: [],
+    statements: [],
     instance: null,
     servers: [],
     creations: [],
@@ -72,18 +80,23 @@ async function examine(target: Target, env: Environment): Promise<Report> {
         findings: [fault(exitCodes.configUnreadable, place, loaded.reason)],
       };
     }
-    case 'invalid':
-      return { ...nothing, findings: loaded.faults.map(invalid) };
+    case 'invalid': {
+      const { findings } = parseNamed(loaded.named);
+      return { ...nothing, findings: [...loaded.faults.map(invalid), ...findings] };
+    }
     case 'ok': {
       const { sections, warnings } = loaded;
       const [config] = sections;
       const instance = await findInstance(config);
       const unbindable = instance === null ? await findUnbindable(config) : [];
       const databases = await examineDatabases(sections);
+      const parsed = parseNamed(sections);
+      const named = await askNamed(sections, parsed, databases.holders);
       const tables = sections.map(tableOf).filter((table) => table !== null);
       return {
         sections,
         clients: describeClients(config),
+        statements: describeNamed(named),
         instance,
         servers: databases.servers,
         creations: [...new Set(tables.map(describeCreation))],
@@ -91,9 +104,13 @@ async function examine(target: Target, env: Environment): Promise<Report> {
           ...warnings.map(invalid),
           ...findNearExpiries(sections),
           ...findClientWarnings(config, Date.now()),
+          ...parsed.findings,
+          ...findNamedConflicts(parsed, config),
+          ...findAgentWarnings(parsed, config),
           ...findUncreatable(config),
           ...unbindable,
           ...databases.findings,
+          ...named.flatMap(({ findings }) => findings),
           ...findUnwritableState(sections),
         ],
       };

@@ -1,22 +1,22 @@
 // The databases of --check: it connects to every server of every section, describes it, and adds up the connections.
 import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
-import { connectionSettings, initStatements } from '../../shared/database/connection-settings.ts';
+import { initStatements } from '../../shared/database/connection-settings.ts';
 import {
   type IdempotencyTable,
   parseIdempotencyTable,
 } from '../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
-import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { waysToSendPassword } from '../../shared/mysql/handshake.ts';
-import { minArenaBytes, openConnection } from '../../shared/mysql/open-connection.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
 import { askView, prepareQuestions } from '../../shared/servers/ask-view.ts';
 import { type Judgement, judge, type Verdict } from '../../shared/servers/judge.ts';
 import type { CandidateState } from '../../shared/servers/scene.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
 import { primaryFilePath, readPrimaryFile } from '../primary/primary-file.ts';
+import { type Asked, ask, tryStatements } from './ask.ts';
 import {
   type Account,
   findExcessGrants,
@@ -45,11 +45,6 @@ type ServerFacts = {
   readonly member: Member | null;
 };
 
-/** A server's report, or the reason why it could not be asked. */
-type Asked<T> =
-  | { readonly ok: true; readonly facts: T }
-  | { readonly ok: false; readonly failure: ConnectFailure };
-
 /** One server of one section. */
 type Answer = {
   readonly section: Config;
@@ -68,17 +63,24 @@ export function tableOf({ idempotencyTable, database }: Config): IdempotencyTabl
   return idempotencyTable === null ? null : parseIdempotencyTable(idempotencyTable, database);
 }
 
+/** The reports of the servers, and the one of each section on which its statements are tried. */
+export type ExaminedDatabases = {
+  readonly servers: readonly ServerReport[];
+  readonly findings: readonly Finding[];
+  readonly holders: ReadonlyMap<string, Candidate>;
+};
+
 /**
  * Asks all servers at once, within 20 s. An unreachable server is a fault if no other server of its section can be reached, or
  * else a warning.
  */
-export async function examineDatabases(
-  sections: Sections,
-): Promise<{ readonly servers: readonly ServerReport[]; readonly findings: readonly Finding[] }> {
+export async function examineDatabases(sections: Sections): Promise<ExaminedDatabases> {
   const answers = await Promise.all(sections.map(askSection));
   const servers: ServerReport[] = [];
   const findings: Finding[] = [];
-  for (const own of answers) {
+  const holders = new Map<string, Candidate>();
+  for (const { own, holder } of answers) {
+    if (holder !== null) holders.set(holder.section.section, holder.candidate);
     const isServed = own.some(({ asked }) => asked.ok);
     for (const answer of own) {
       const { section, candidate } = answer;
@@ -96,10 +98,13 @@ export async function examineDatabases(
       });
     }
   }
-  return { servers, findings };
+  return { servers, findings, holders };
 }
 
-async function askSection(section: Config): Promise<readonly Answer[]> {
+/** The answers of a section's servers, and the one that holds its tables for writes; null: none can be reached. */
+type SectionAnswers = { readonly own: readonly Answer[]; readonly holder: Answer | null };
+
+async function askSection(section: Config): Promise<SectionAnswers> {
   const { candidates } = section;
   const asked = await Promise.all(
     candidates.map((candidate) =>
@@ -119,14 +124,17 @@ async function askSection(section: Config): Promise<readonly Answer[]> {
     }),
   );
   const table = tableOf(section);
-  const holder = answers[judged?.primary ?? -1] ?? findTableHolder(answers);
-  if (table === null || holder === undefined) return answers;
+  const holder = answers[judged?.primary ?? -1] ?? findTableHolder(answers) ?? null;
+  if (table === null || holder === null) return { own: answers, holder };
   const examined = await ask(section, holder.candidate, async (connection) => {
     // init_sql may choose the role that has the rights. Its refusal is a finding of its own.
     await tryStatements(connection, initStatements(section));
     return examineTable(connection, table, section.idempotencyKeepMs);
   });
-  return answers.map((answer) => (answer === holder ? { ...answer, table: examined } : answer));
+  const own = answers.map((answer) =>
+    answer === holder ? { ...answer, table: examined } : answer,
+  );
+  return { own, holder };
 }
 
 /** Judges the servers as a worker that has just been started does, with the primary that an earlier instance remembered. */
@@ -152,7 +160,7 @@ function warningOf({ primary, warning }: Judgement): string | null {
   return warning ?? (primary === null ? 'none of the servers of the section takes writes' : null);
 }
 
-/** The server on which the table is examined if the section has no primary: the first writable one, or else the first. */
+/** The server on which the table is examined, and statements are tried, if the section has no primary: the first writable one, or else the first. */
 function findTableHolder(answers: readonly Answer[]): Answer | undefined {
   const isWritable = ({ asked }: Answer) => asked.ok && !asked.facts.isReadOnly;
   return answers.find(isWritable) ?? answers.find(({ asked }) => asked.ok);
@@ -351,32 +359,6 @@ function findTooMany(
     : [`${limiting} may not admit what a restart under load needs`];
 }
 
-/** For the connection, and for all questions together. */
-const maxAskMs = 5000;
-const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
-
-/** Connects as a worker does, asks, and disconnects, within 10 s. The reason never holds the password. */
-async function ask<T>(
-  config: Config,
-  candidate: Candidate,
-  fetch: (connection: Connection) => Promise<T>,
-): Promise<Asked<T>> {
-  try {
-    const arena = Buffer.allocUnsafeSlow(minArenaBytes);
-    const settings = connectionSettings(config, candidate, arena);
-    const connection = await openConnection(settings, AbortSignal.timeout(maxAskMs));
-    const timer = setTimeout(() => connection.destroy(tooLate), maxAskMs);
-    try {
-      return { ok: true, facts: await fetch(connection) };
-    } finally {
-      clearTimeout(timer);
-      connection.destroy(new Error('all has been asked'));
-    }
-  } catch (error) {
-    return { ok: false, failure: describeConnectFailure(error) };
-  }
-}
-
 /** Asks a server for its view once more: servers cannot be asked at the same moment, so each is compared with its earlier view. */
 export function askViewAgain(config: Config, candidate: Candidate): Promise<Asked<ServerView>> {
   return ask(config, candidate, async (connection) =>
@@ -427,20 +409,5 @@ async function fetchAccount(connection: Connection): Promise<Account | null> {
     if (!(error instanceof RefusedError)) throw error;
     // A server that answers everything else is not at fault for this.
     return null;
-  }
-}
-
-/** Why the server refused one of the statements; null: it accepted all. */
-async function tryStatements(
-  connection: Connection,
-  statements: readonly string[],
-): Promise<string | null> {
-  try {
-    for (const sql of statements) await fetchRows(connection, sql);
-    return null;
-  } catch (error) {
-    return error instanceof RefusedError
-      ? `${error.message} (${error.errno})`
-      : 'the connection was lost';
   }
 }

@@ -45,6 +45,8 @@ export type Report = {
   readonly sections: Sections | readonly [];
   /** A table of who may do what. Empty: no clients are configured. */
   readonly clients: readonly string[];
+  /** Tables of the named statements. Empty: there are none. */
+  readonly statements: readonly string[];
   /** The running instance's report about itself; null: none runs. */
   readonly instance: string | null;
   /** The servers of the sections of which at least one server can be reached. */
@@ -67,22 +69,24 @@ export function warning(place: Place, message: string): Finding {
   return { ...place, severity: 'warning', message };
 }
 
-/** The lines for stdout: settings, clients, instance, servers with their warnings, statements. */
+/** The lines for stdout: settings, clients, named statements, instance, servers with their warnings, statements. */
 export function formatReport(report: Report): readonly string[] {
-  const { sections, clients, instance, servers, creations, findings } = report;
+  const { sections, clients, statements, instance, servers, creations, findings } = report;
   const warningsOf = (section: string | null, server: string | null) =>
     findings
       .filter((one) => one.severity === 'warning' && one.server === server)
       .filter((one) => section === null || one.section === section)
       .map(({ message }) => `warning: ${message}`);
   const isAlone = hasOneServer(report);
+  const hasTables = clients.length + statements.length > 0;
   return [
     ...sections.flatMap((section) => [
       `[${section.section}] of ${section.configPath}`,
       ...describeConfig(section).map((line) => `  ${line}`),
     ]),
     ...(clients.length === 0 ? [] : ['', ...clients]),
-    ...(instance === null ? [] : [...(clients.length === 0 ? [] : ['']), `instance: ${instance}`]),
+    ...(statements.length === 0 ? [] : ['', ...statements]),
+    ...(instance === null ? [] : [...(hasTables ? [''] : []), `instance: ${instance}`]),
     ...servers.flatMap(({ section, server, lines }) => [
       '',
       ...(isAlone ? [] : [`[${section}] ${server}`]),

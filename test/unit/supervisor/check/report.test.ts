@@ -29,6 +29,7 @@ const facts = {
 const report: Report = {
   sections: [],
   clients: ['clients of /c.ini', '  client  may'],
+  statements: ['statements of /shop.d', '  name  kind'],
   instance: 'it is running',
   servers: [
     { section: 'world', server: 'db:3306', facts, lines: ['server: MySQL 9.7'] },
@@ -40,6 +41,7 @@ const report: Report = {
     fault(exitCodes.configInvalid, world, 'is empty'),
     fault(exitCodes.configInvalid, { ...nowhere, file: '/k.json' }, 'is no JWK set'),
     fault(exitCodes.configInvalid, { ...nowhere, file: '/k.json', key: 'key 2' }, 'has no `kid`'),
+    fault(exitCodes.configInvalid, { ...nowhere, file: '/shop.d/a.sql', line: 7 }, 'is no type'),
     fault(exitCodes.configInvalid, server, 'init_sql is refused'),
     fault(exitCodes.unavailable, server, 'database unreachable: db:3306: ECONNREFUSED'),
     warning(server, 'lower workers or pool'),
@@ -53,6 +55,7 @@ test('a fault names file and key, or section and server, and no address twice', 
     'dbhttpd: /x.ini: [world] port (line 3): is empty',
     'dbhttpd: /k.json: is no JWK set',
     'dbhttpd: /k.json: key 2: has no `kid`',
+    'dbhttpd: /shop.d/a.sql: (line 7): is no type',
     'dbhttpd: [world] db:3306: init_sql is refused',
     'dbhttpd: [world] database unreachable: db:3306: ECONNREFUSED',
   ]);
@@ -63,6 +66,9 @@ test('a warning follows its server, others follow all servers, and statements co
     '',
     'clients of /c.ini',
     '  client  may',
+    '',
+    'statements of /shop.d',
+    '  name  kind',
     '',
     'instance: it is running',
     '',
