@@ -32,7 +32,8 @@ export type DescribedStatement = {
 const statementsAtOnce = 16;
 
 /**
- * Asks a server about statements, in their order. Leaves nothing in the session. Rejects if the connection is lost.
+ * Asks a server about statements, in their order. Leaves no prepared statement, but perhaps an error for SHOW WARNINGS. Rejects if the
+ * connection is lost.
  * @param enumValues the values of ENUM columns, as far as they are known
  */
 export async function describeStatements(

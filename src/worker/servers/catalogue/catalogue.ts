@@ -4,11 +4,13 @@ import { performance } from 'node:perf_hooks';
 import { fetchRows, RefusedError, readRows } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../../shared/mysql/identity.ts';
+import type { NamedStatement } from '../../../shared/named/statement.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../../shared/sql/vocabulary.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { Refusal } from '../pool/queue.ts';
 import { forgetFoundRows, type Session } from '../pool/session.ts';
+import { NamedFacts } from './named-facts.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 const everyMs = 60_000;
@@ -38,6 +40,8 @@ const quietMs = 10_000;
 export class Catalogue {
   /** The functions that are built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
+  /** The facts about named statements, which are read together with the tables. */
+  readonly named: NamedFacts;
   readonly #pool: Pool;
   readonly #reportChange: () => void;
   readonly #log: Log;
@@ -64,6 +68,13 @@ export class Catalogue {
     this.#pool = pool;
     this.#reportChange = reportChange;
     this.#log = log;
+    this.named = new NamedFacts(log);
+  }
+
+  /** Replaces the named statements, and reads what the server says about them. */
+  useNamed(statements: readonly NamedStatement[]): void {
+    this.named.use(statements);
+    this.#askInTime();
   }
 
   /** Reads as soon as there is a session. */
@@ -119,6 +130,7 @@ export class Catalogue {
   outdate(): void {
     this.#objects = null;
     this.#isOutdated = true;
+    this.named.outdate();
     this.#cancel();
     this.#askInTime();
   }
@@ -172,23 +184,13 @@ export class Catalogue {
     );
     try {
       const objects = await readObjects(connection);
-      const now = performance.now();
-      const wasQuiet = from - this.#readAt > quietMs;
-      this.#restFactor = wasQuiet
-        ? restFactors.first
-        : Math.min(this.#restFactor * 2, restFactors.max);
-      this.#notBefore = now + this.#restFactor * (now - from);
-      this.#failures = 0;
-      this.#readAt = now;
-      const isCurrent = !this.#isOutdated && this.#changing === 0;
-      if (isCurrent && this.#phase === 'reading') this.#objects = objects;
-      this.#log.debug?.('the tables were read', {
-        count: objects.count,
-        took_ms: Math.round(now - from),
-        outdated: !isCurrent,
-        connection: connection.threadId,
-      });
-      this.#pool.release(session, 'clean');
+      clearTimeout(timer);
+      this.#keep(objects, from, connection);
+      await this.named.read(connection);
+      this.#restAfter(from);
+      // A PREPARE that is refused leaves its error in SHOW WARNINGS.
+      const verdict = this.named.isEmpty ? 'clean' : 'unclean';
+      this.#pool.release(session, connection.isLost ? 'broken' : verdict);
     } catch (error) {
       this.#failed(error);
       this.#pool.release(session, connection.isLost ? 'broken' : 'unclean');
@@ -199,8 +201,31 @@ export class Catalogue {
     if (this.#phase !== 'reading') return;
     this.#phase = 'resting';
     if (this.#failures > 0) this.#askIn(retryMs * Math.min(this.#failures, everyMs / retryMs));
-    else if (this.#isOutdated) this.#askInTime();
+    else if (this.#isOutdated || (!this.named.isCurrent && !connection.isLost)) this.#askInTime();
     else this.#askIn(everyMs);
+  }
+
+  #keep(objects: StoredObjects, from: number, { threadId }: Connection): void {
+    const now = performance.now();
+    const wasQuiet = from - this.#readAt > quietMs;
+    this.#restFactor = wasQuiet
+      ? restFactors.first
+      : Math.min(this.#restFactor * 2, restFactors.max);
+    this.#failures = 0;
+    this.#readAt = now;
+    const isCurrent = !this.#isOutdated && this.#changing === 0;
+    if (isCurrent && this.#phase === 'reading') this.#objects = objects;
+    this.#log.debug?.('the tables were read', {
+      count: objects.count,
+      took_ms: Math.round(now - from),
+      outdated: !isCurrent,
+      connection: threadId,
+    });
+  }
+
+  #restAfter(from: number): void {
+    const now = performance.now();
+    this.#notBefore = now + this.#restFactor * (now - from);
   }
 
   #failed(error: unknown): void {
