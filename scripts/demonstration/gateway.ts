@@ -11,6 +11,11 @@ import type { Places, State } from './state.ts';
 
 const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
+/** The named statements, in the checkout. The gateway reads them again when they change. */
+export const namedDirectory: string = fileURLToPath(
+  new URL('../../../scripts/demonstration/named', import.meta.url),
+);
+
 /** The running gateway. `restarted`: an older one, with other settings or older code, was stopped first. */
 export type Gateway = {
   readonly url: string;
@@ -62,6 +67,8 @@ function configText(places: Places, state: State, listen: string): string {
     port: state.databasePort,
     listen,
     idempotency_table: idempotencyTable,
+    named: namedDirectory,
+    named_watch: 'on',
     pidfile: places.pidfile,
     log: places.log,
   });

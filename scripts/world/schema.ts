@@ -1,7 +1,7 @@
 // The tables of the world database, and what the demo's account may do with them.
 
 /** Increases with every change of the tables, their rows or the account: a loaded database of another version is created again. */
-export const worldVersion = 2;
+export const worldVersion = 3;
 
 /** Creates the empty database. Tables of their own hold the names that things have in languages. */
 export const createWorld = `
