@@ -10,27 +10,16 @@ import {
 } from '../../../src/shared/database/named-columns.ts';
 import { fetchRows } from '../../../src/shared/mysql/commands.ts';
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
-import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import { parseFile } from '../../../src/shared/named/parse-file.ts';
 import type { NamedStatement } from '../../../src/shared/named/statement.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { openWireConnection } from '../../support/database/wire-connection.ts';
 
 let database: Database;
 let connection: Connection;
 before(async () => {
   database = await startDatabase();
-  connection = await openConnection(
-    {
-      ...database,
-      database: database.name,
-      multiStatements: false,
-      tls: null,
-      serverKeys: database.serverKey === null ? [] : [database.serverKey],
-      connectTimeoutMs: 10_000,
-      arena: Buffer.allocUnsafeSlow(minArenaBytes),
-    },
-    AbortSignal.timeout(10_000),
-  );
+  connection = await openWireConnection(database);
   for (const sql of tables) await database.query(sql);
 });
 after(async () => {

@@ -10,7 +10,7 @@ import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../../shared/sq
 import type { Pool } from '../pool/pool.ts';
 import type { Refusal } from '../pool/queue.ts';
 import { forgetFoundRows, type Session } from '../pool/session.ts';
-import { NamedFacts } from './named-facts.ts';
+import { NamedDescriptions } from './named-descriptions.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 const everyMs = 60_000;
@@ -40,8 +40,8 @@ const quietMs = 10_000;
 export class Catalogue {
   /** The functions that are built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
-  /** The facts about named statements, which are read together with the tables. */
-  readonly named: NamedFacts;
+  /** The descriptions of named statements, which are read together with the tables. */
+  readonly named: NamedDescriptions;
   readonly #pool: Pool;
   readonly #reportChange: () => void;
   readonly #log: Log;
@@ -68,7 +68,7 @@ export class Catalogue {
     this.#pool = pool;
     this.#reportChange = reportChange;
     this.#log = log;
-    this.named = new NamedFacts(log);
+    this.named = new NamedDescriptions(log);
   }
 
   /** Replaces the named statements, and reads what the server says about them. */

@@ -1,8 +1,6 @@
-// The facts about named statements are read with a worker's catalogue, read again after tables have changed, and kept meanwhile.
+// Descriptions of named statements are read with a worker's catalogue, read again after tables have changed, and kept meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Connection } from '../../../src/shared/mysql/connection.ts';
-import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import { parseFile } from '../../../src/shared/named/parse-file.ts';
 import type { NamedStatement } from '../../../src/shared/named/statement.ts';
 import type { Log, LogFields } from '../../../src/shared/process/log.ts';
@@ -10,6 +8,7 @@ import { Catalogue } from '../../../src/worker/servers/catalogue/catalogue.ts';
 import type { Pool } from '../../../src/worker/servers/pool/pool.ts';
 import type { Session } from '../../../src/worker/servers/pool/session.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { openWireConnection } from '../../support/database/wire-connection.ts';
 
 let database: Database;
 before(async () => {
@@ -17,24 +16,9 @@ before(async () => {
 });
 after(() => database.stop());
 
-function open(): Promise<Connection> {
-  return openConnection(
-    {
-      ...database,
-      database: database.name,
-      multiStatements: false,
-      tls: null,
-      serverKeys: database.serverKey === null ? [] : [database.serverKey],
-      connectTimeoutMs: 10_000,
-      arena: Buffer.allocUnsafeSlow(minArenaBytes),
-    },
-    AbortSignal.timeout(10_000),
-  );
-}
-
 /** A catalogue with a pool of one session, and the end of each of its readings. */
 async function useCatalogue() {
-  let connection = await open();
+  let connection = await openWireConnection(database);
   const warnings: LogFields[] = [];
   const releases: string[] = [];
   let released = () => {};
@@ -57,7 +41,7 @@ async function useCatalogue() {
     warnings,
     releases,
     reconnect: async () => {
-      connection = await open();
+      connection = await openWireConnection(database);
     },
     /** Does something, and waits for the end of the reading that follows. */
     reading: (begin: () => void) =>

@@ -1,4 +1,4 @@
-// The facts about a section's named statements that come from a server: the values of their ENUM columns, and the columns of their rows.
+// The descriptions of a section's named statements that come from a server: the values of their ENUM columns, and the columns of their rows.
 import { EnumAnswers, fetchEnumAnswers } from '../../../shared/database/enum-values.ts';
 import {
   type DescribedStatement,
@@ -14,10 +14,10 @@ import type { Log } from '../../../shared/process/log.ts';
 const readingTimeoutMs = 20_000;
 
 /**
- * The facts about named statements. The catalogue reads them on its own sessions: values with every reading, so that it learns a new
+ * Descriptions of named statements. The catalogue reads them on its own sessions: values with every reading, so that it learns a new
  * value within a minute, whatever client has added it; columns once, and again after a statement that may have changed tables.
  */
-export class NamedFacts {
+export class NamedDescriptions {
   readonly #log: Log;
   #statements: readonly NamedStatement[] = [];
   #enums = new EnumAnswers();
