@@ -1,5 +1,5 @@
 // The named statements of --check: their files are parsed, every statement is prepared on a server, and a table shows what there is.
-import { type Client, isAllowed } from '../../shared/clients/client.ts';
+import { type Client, defaultClient, isAllowed } from '../../shared/clients/client.ts';
 import type { Candidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
 import type { NamedSource } from '../../shared/config/load-config.ts';
@@ -153,10 +153,8 @@ const ownTools = 2;
 
 /** Warns of agents (clients with `mcp`) that have many tools, or free SQL beside a statement that writes. */
 export function findAgentWarnings({ sections }: ParsedNamed, config: Config): readonly Finding[] {
-  const { clients = [], anonymous = null } = config.access?.clients ?? {};
-  const agents = [...clients, ...(anonymous === null ? [] : [anonymous])].filter((client) =>
-    isAllowed(client, 'mcp'),
-  );
+  if (!config.mcp) return [];
+  const agents = listClients(config).filter((client) => isAllowed(client, 'mcp'));
   return agents
     .flatMap((client) => {
       const statements = statementsFor(client, sections);
@@ -174,7 +172,17 @@ export function findAgentWarnings({ sections }: ParsedNamed, config: Config): re
           : []),
       ];
     })
-    .map((message) => warning(placeOf(config, 'clients'), message));
+    .map((message) => warning(placeOf(config, 'mcp'), message));
+}
+
+function listClients({ access, tokens }: Config): readonly Client[] {
+  if (access === null) return [defaultClient];
+  const { clients, anonymous } = access.clients;
+  return [
+    ...(tokens.length === 0 ? [] : [defaultClient]),
+    ...clients,
+    ...(anonymous === null ? [] : [anonymous]),
+  ];
 }
 
 function statementsFor(

@@ -111,6 +111,13 @@ select id from orders where status = :a
   assert.equal(faults.length, begins.length, stderr);
   for (const [at, begin] of begins.entries()) assert.ok(faults[at]?.startsWith(begin), stderr);
 
+  const json = JSON.parse((await daemon.run(['--check', '--json'])).stdout);
+  const [first] = json.faults;
+  assert.deepEqual(
+    [json.faults.length, first.file, first.line, first.message],
+    [begins.length, join(daemon.directory, 'shop.d/b.sql'), 3, 'the parameter `x` is not used'],
+  );
+
   daemon.configure({ ...settingsFor(daemon, files, 'again.d'), pool: 'many' });
   const both = faultsIn((await daemon.run(['--check'])).stderr, daemon);
   assert.ok(both[0]?.includes('pool'), both[0]);
@@ -154,11 +161,15 @@ test('an agent with many tools, or with SQL beside a statement that writes, is w
     client('narrow', 'mcp, named') +
     client('web', 'sql, named');
   writeFileSync(clients, text, { mode: 0o600 });
-  appendFileSync(daemon.configPath, `clients = ${clients}\ntoken = of-the-section\n`);
-  const { stdout, stderr } = await daemon.run(['--check']);
-  assert.equal(stderr, '');
-  const warnings = stdout.split('\n').filter((line) => line.startsWith('warning: the agent'));
-  assert.deepEqual(warnings, [
+  appendFileSync(daemon.configPath, `clients = ${clients}\n`);
+  const warnings = async () => {
+    const { stdout, stderr } = await daemon.run(['--check']);
+    assert.equal(stderr, '');
+    return stdout.split('\n').filter((line) => line.startsWith('warning: the agent'));
+  };
+  assert.deepEqual(await warnings(), [], 'no agents without mcp');
+  appendFileSync(daemon.configPath, 'mcp = on\n');
+  assert.deepEqual(await warnings(), [
     'warning: the agent agent has 43 tools: above 40, agents choose worse',
     'warning: the agent agent has `sql` and may call `pay`: text that it reads anywhere in the database may talk it into a write',
     'warning: the agent narrow has 41 tools: above 40, agents choose worse',

@@ -86,7 +86,7 @@ test('a warning follows its server, others follow all servers, and statements co
 });
 
 test('the verdict counts faults and warnings, and names the exit status of the first fault', () => {
-  assert.equal(formatVerdict(report), 'verdict: not ok (6 faults, 2 warnings), exit 66');
+  assert.equal(formatVerdict(report), 'verdict: not ok (7 faults, 2 warnings), exit 66');
   assert.equal(exitCodeOf(report), exitCodes.configUnreadable);
   const [warned] = report.findings.filter(({ severity }) => severity === 'warning');
   const sound = { ...report, findings: warned === undefined ? [] : [warned] };
@@ -104,6 +104,7 @@ test('the JSON has the same findings, and the facts of every server that was rea
       { ...entry, key: 'port', line: 3, message: 'is empty' },
       { ...elsewhere, key: null, message: 'is no JWK set' },
       { ...elsewhere, key: 'key 2', message: 'has no `kid`' },
+      { ...elsewhere, file: '/shop.d/a.sql', key: null, line: 7, message: 'is no type' },
       { ...entry, message: 'db:3306: init_sql is refused' },
       { ...entry, message: 'database unreachable: db:3306: ECONNREFUSED' },
     ],
