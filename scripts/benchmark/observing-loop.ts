@@ -87,6 +87,7 @@ function observeRequest(observe: Observe): void {
     client: 'default',
     user: null,
     section: 'bench',
+    named: null,
     traceId: record.traceId,
     status: 200,
     outcome: 'ok',

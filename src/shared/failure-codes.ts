@@ -151,6 +151,45 @@ export const failures = {
       'an `Idempotency-Key` on `/db`, or with a request that writes nothing, is undone at the end, or is not one transaction',
     repeat: 'changed',
   },
+  KEY_REQUIRED: {
+    status: 400,
+    meaning: 'a named statement with `-- key: required`, and no `Idempotency-Key`',
+    repeat: 'changed',
+  },
+  PARAMETER: {
+    status: 400,
+    meaning:
+      'a parameter of a named statement is missing, unknown, or has a value that it cannot have; the message names it',
+    repeat: 'changed',
+  },
+  CLAIMS: {
+    status: 400,
+    meaning: '`Dbhttpd-Claims` is not one JSON object',
+    repeat: 'changed',
+  },
+  CLAIM_FORBIDDEN: {
+    status: 403,
+    meaning:
+      '`Dbhttpd-Claims` states a claim that `may_claim` of the client does not list, or that its JSON Web Token has',
+    repeat: 'changed',
+  },
+  CLAIM_MISSING: {
+    status: 403,
+    meaning: 'a named statement takes a claim that the credentials do not have',
+    repeat: 'changed',
+  },
+  CLAIM_INVALID: {
+    status: 403,
+    meaning:
+      'a named statement takes a claim, and the one of the credentials is no value of its type',
+    repeat: 'changed',
+  },
+  ENUM_UNKNOWN: {
+    status: 503,
+    meaning:
+      'the values of an `enum of` are not known yet, because the database has not been reached',
+    repeat: 'yes',
+  },
   MULTI_STATEMENTS_OFF: {
     status: 400,
     meaning: 'several statements, and `multi_statements` is off',
@@ -340,6 +379,16 @@ export const failures = {
     meaning: 'a statement did not do what its `expect` says; `statement` says which',
     repeat: 'pointless',
   },
+  NO_ROW: {
+    status: 404,
+    meaning: 'a named statement of the kind `:one` has found no row',
+    repeat: 'pointless',
+  },
+  NOT_ONE_ROW: {
+    status: 422,
+    meaning: 'a named statement of the kind `:one` has found more than one row',
+    repeat: 'pointless',
+  },
   TOO_MANY_ROWS: {
     status: 409,
     meaning: 'a write touched more rows than `max_affected`',
@@ -512,6 +561,8 @@ export const mysqlFailures: readonly MysqlFailure[] = [
 const unmetConditions: ReadonlySet<FailureCode | null> = new Set([
   'EXPECTATION_FAILED',
   'TOO_MANY_ROWS',
+  'NO_ROW',
+  'NOT_ONE_ROW',
 ] as const);
 
 /** Duplicate keys, foreign keys, CHECK (MySQL's number and MariaDB's), and SIGNAL with a number of its own. */

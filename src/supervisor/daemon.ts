@@ -3,6 +3,7 @@ import '../shared/process/ignored-signals.ts';
 import { closeSync } from 'node:fs';
 import type { ListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
+import type { NamedBySection } from '../shared/named/load-sections.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import { openLog } from '../shared/process/log.ts';
 import { inheritClaim } from './claim/claim.ts';
@@ -15,6 +16,7 @@ const inherited = { claim: 4, listener: 5 } as const;
 /** From the launcher. Settings are sent through this channel, never in arguments or environment. */
 export type ToDaemon = {
   readonly sections: Sections;
+  readonly named: NamedBySection;
   readonly address: ListenAddress;
   /** The socket was inherited (socket activation) and outlives the instance. */
   readonly outlives: boolean;
@@ -38,7 +40,7 @@ process.once('message', (order: ToDaemon) => {
 });
 report({ kind: 'ready' });
 
-async function run({ sections, address, outlives, bootBoundMs }: ToDaemon): Promise<void> {
+async function run({ sections, named, address, outlives, bootBoundMs }: ToDaemon): Promise<void> {
   const [config] = sections;
   process.title = `dbhttpd: supervisor ${config.section}`;
   const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`, 'at once');
@@ -49,6 +51,7 @@ async function run({ sections, address, outlives, bootBoundMs }: ToDaemon): Prom
   };
   const supervision = supervise({
     sections,
+    named,
     claim: inheritClaim(inherited.claim),
     listener: { fd: inherited.listener, address, outlives, close },
     log,

@@ -22,7 +22,7 @@ export async function launch(
 ): Promise<ExitCode> {
   const prepared = await prepare(target, env, activation, 'file');
   if (!prepared.ok) return prepared.exitCode;
-  const { sections, log, claim, listener, remainingMs } = prepared;
+  const { sections, named, log, claim, listener, remainingMs } = prepared;
   const entry = new URL('./daemon.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [...supervisorHeapLimits, entry], {
     detached: true,
@@ -36,6 +36,7 @@ export async function launch(
   // Computed when the supervisor is ready, because the remaining time counts.
   const order = (): ToDaemon => ({
     sections,
+    named,
     address: listener.address,
     outlives: listener.outlives,
     bootBoundMs: remainingMs() - reportMarginMs,

@@ -14,6 +14,12 @@ import {
   makeDefaultDirectory,
   type Place,
 } from '../shared/config/machine-defaults.ts';
+import {
+  findNamedFaults,
+  type NamedBySection,
+  parseDirectories,
+  statementsOf,
+} from '../shared/named/load-sections.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
@@ -28,6 +34,7 @@ export type Prepared =
   | {
       readonly ok: true;
       readonly sections: Sections;
+      readonly named: NamedBySection;
       readonly log: OwnedLog;
       readonly claim: Claim;
       readonly listener: Listener;
@@ -71,6 +78,13 @@ export async function prepare(
     return failed(exitCodes.configInvalid);
   }
   let { sections } = loaded;
+  const directories = parseDirectories(sections);
+  const faults = findNamedFaults(directories, sections[0].access?.clients ?? null);
+  if (faults.length > 0) {
+    const own = logTo === 'stderr' ? [] : [{ path: sections[0].log }];
+    complain(own, ...faults.map((fault) => formatFault({ ...fault, section: null, key: null })));
+    return failed(exitCodes.configInvalid);
+  }
   const [config, ...others] = sections;
   let log: OwnedLog;
   try {
@@ -93,7 +107,8 @@ export async function prepare(
   if (typeof listener === 'number') return failed(listener);
   sections = [Object.freeze({ ...config, listen: listener.address }), ...others];
   const remainingMs = () => Math.max(0, deadline - performance.now());
-  return { ok: true, sections, log, claim: claimed.claim, listener, remainingMs };
+  const named = statementsOf(directories);
+  return { ok: true, sections, named, log, claim: claimed.claim, listener, remainingMs };
 }
 
 /** Writes lines to the first log that accepts them. If none does, the exit status is the only report. */

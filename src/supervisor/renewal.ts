@@ -1,4 +1,5 @@
-// Renewal: the files of credentials are read again at SIGHUP, and the keys of JSON Web Tokens also when a worker meets an unknown one.
+// Renewal: the files of credentials and the named statements are read again at SIGHUP, the keys of JSON Web Tokens also when a worker meets
+// an unknown one, and the named statements also when they have changed and `named_watch` is on.
 import type { Sections } from '../shared/config/config.ts';
 import {
   type Credentials,
@@ -9,8 +10,17 @@ import {
   withCredentials,
 } from '../shared/config/credentials.ts';
 import { formatFaultPlace } from '../shared/config/load-config.ts';
+import {
+  findNamedFaults,
+  type NamedBySection,
+  type ParsedDirectories,
+  parseDirectories,
+  type SectionNamedFault,
+  statementsOf,
+} from '../shared/named/load-sections.ts';
 import type { FileFault } from '../shared/observe/stats.ts';
 import type { Log } from '../shared/process/log.ts';
+import type { Renewed } from '../shared/process/messages.ts';
 
 /** Anyone can send a token with an unknown `kid`, so the file is not read more often for one. */
 const keysIntervalMs = 10_000;
@@ -18,14 +28,15 @@ const keysIntervalMs = 10_000;
 /** The settings in force, and the faults of files that could not replace them. */
 export class Renewal {
   readonly #log: Log;
-  readonly #hand: (credentials: SectionCredentials) => void;
+  readonly #hand: (renewed: Renewed) => void;
   #sections: Sections;
   #faults: readonly SectionFault[] = [];
   #keyFaults: readonly SectionFault[] = [];
+  #namedFaults: readonly SectionNamedFault[] = [];
   #keysReadAt = Number.NEGATIVE_INFINITY;
 
-  /** @param hand gives new credentials to all workers */
-  constructor(sections: Sections, log: Log, hand: (credentials: SectionCredentials) => void) {
+  /** @param hand gives what was read to all workers */
+  constructor(sections: Sections, log: Log, hand: (renewed: Renewed) => void) {
     this.#sections = sections;
     this.#log = log;
     this.#hand = hand;
@@ -39,21 +50,53 @@ export class Renewal {
   faults(): readonly FileFault[] {
     const texts = new Set(this.#faults.map((fault) => JSON.stringify(fault)));
     const further = this.#keyFaults.filter((fault) => !texts.has(JSON.stringify(fault)));
-    return [...this.#faults, ...further].map((fault) => this.#describe(fault));
+    const files = [...this.#faults, ...further].map((fault) => this.#describe(fault));
+    return [...files, ...this.#namedFaults.map(describeNamed)];
   }
 
-  /** Reads all files again. A faulty file changes nothing. */
+  /** Reads all files again. A faulty file changes nothing. Clients and named statements are replaced together, or not at all. */
   all(): void {
     const sections = this.#sections;
-    const { credentials, faults } = renewCredentials(sections);
+    const directories = parseDirectories(sections);
+    const compared: SectionNamedFault[][] = [];
+    const { credentials, faults } = renewCredentials(sections, (clients) => {
+      const found = findNamedFaults(directories, clients);
+      compared.push([...found]);
+      return found.length === 0;
+    });
+    const [namedFaults] = compared;
     this.#faults = faults;
     this.#keyFaults = [];
-    for (const fault of faults) this.#report(fault);
-    this.#apply(credentials);
+    for (const fault of faults) this.#report(this.#describe(fault));
+    // Clients that cannot be used have been compared with nothing.
+    const areClientsFaulty = namedFaults === undefined && sections[0].access !== null;
+    this.#namedFaults = namedFaults ?? this.#findNamedFaults(directories);
+    for (const fault of this.#namedFaults) this.#report(describeNamed(fault));
+    const isNew = this.#namedFaults.length === 0 && !areClientsFaulty;
+    this.#apply(credentials, isNew ? statementsOf(directories) : null);
     const files = sections
-      .flatMap(({ credentialFiles }) => Object.values(credentialFiles))
+      .flatMap(({ credentialFiles, named }) => [...Object.values(credentialFiles), named])
       .filter((file) => file !== null).length;
-    this.#log.info('log files reopened, credentials read again', { files, faults: faults.length });
+    this.#log.info('log files reopened, credentials read again', {
+      files,
+      faults: faults.length + this.#namedFaults.length,
+    });
+  }
+
+  /** Reads the named statements again. A faulty file changes nothing. */
+  named(): void {
+    const directories = parseDirectories(this.#sections);
+    const faults = this.#findNamedFaults(directories);
+    this.#namedFaults = faults;
+    for (const fault of faults) this.#report(describeNamed(fault));
+    if (faults.length > 0) return;
+    const named = statementsOf(directories);
+    this.#hand({ credentials: null, named });
+    this.#log.info('named statements read again', { statements: countStatements(named) });
+  }
+
+  #findNamedFaults(directories: ParsedDirectories): readonly SectionNamedFault[] {
+    return findNamedFaults(directories, this.#sections[0].access?.clients ?? null);
   }
 
   /** Reads `jwt_keys` again, unless that was less than ten seconds ago. Returns whether it did. */
@@ -65,7 +108,7 @@ export class Renewal {
     const { access, faults } = renewJwtKeys(config);
     // Once for each fault: tokens with an unknown `kid` may come at any rate, and for ever.
     if (JSON.stringify(faults) !== JSON.stringify(this.#keyFaults)) {
-      for (const fault of faults) this.#report(fault);
+      for (const fault of faults) this.#report(this.#describe(fault));
     }
     this.#keyFaults = faults;
     if (access === null) return true;
@@ -73,18 +116,17 @@ export class Renewal {
       ...credentialsOf(section),
       access,
     }));
-    if (first !== undefined) this.#apply([first, ...others]);
+    if (first !== undefined) this.#apply([first, ...others], null);
     this.#log.info('jwt_keys read again for an unknown kid', { keys: access.jwtKeys.length });
     return true;
   }
 
-  #apply(credentials: SectionCredentials): void {
-    this.#hand(credentials);
+  #apply(credentials: SectionCredentials, named: NamedBySection | null): void {
+    this.#hand({ credentials, named });
     this.#sections = withCredentials(this.#sections, credentials);
   }
 
-  #report(fault: SectionFault): void {
-    const { section, key, at, problem } = this.#describe(fault);
+  #report({ section, key, at, problem }: FileFault): void {
     // A single section needs no name.
     const place = this.#sections.length > 1 ? { section } : {};
     const fields = { ...place, key, ...(at === null ? {} : { at }), problem };
@@ -97,6 +139,19 @@ export class Renewal {
     const at = inside === null ? null : formatFaultPlace({ file, ...inside });
     return { section, key, at, problem };
   }
+}
+
+function describeNamed({ section, file, line, problem }: SectionNamedFault): FileFault {
+  return {
+    section,
+    key: 'named',
+    at: formatFaultPlace({ file, section: null, key: null, line }),
+    problem,
+  };
+}
+
+function countStatements(named: NamedBySection): number {
+  return Object.values(named).reduce((sum, { length }) => sum + length, 0);
 }
 
 function credentialsOf({

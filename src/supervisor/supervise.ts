@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
+import type { NamedBySection } from '../shared/named/load-sections.ts';
 import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
@@ -17,6 +18,7 @@ import {
 } from './claim/phase-socket.ts';
 import { publishPidfile } from './claim/pidfile.ts';
 import { type Listener, rememberSocketName } from './listener/listener.ts';
+import { watchDirectories } from './named-watch.ts';
 import { ExpiryWatch } from './observe/expiry-watch.ts';
 import { obeyOrder } from './primary/primary-order.ts';
 import { Renewal } from './renewal.ts';
@@ -28,6 +30,7 @@ import { hardStopMs, Workers } from './workers/workers.ts';
 /** The resources of an instance. It releases all of them at its end. */
 export type Instance = {
   readonly sections: Sections;
+  readonly named: NamedBySection;
   readonly claim: Claim;
   readonly listener: Listener;
   readonly log: OwnedLog;
@@ -48,7 +51,7 @@ type Phase = 'starting' | 'running' | 'leaving' | 'draining';
 
 /** Creates the lifecycle of an instance. Nothing happens before `run`. */
 export function supervise(instance: Instance): Supervision {
-  const { sections, log, logTo, listener } = instance;
+  const { sections, named, log, logTo, listener } = instance;
   const [{ pidfile, drainTimeoutMs }] = sections;
   const longestMs = Math.max(...sections.map((section) => section.statementTimeoutMs));
   const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
@@ -57,6 +60,7 @@ export function supervise(instance: Instance): Supervision {
   removeStaleWorkerSockets(pidfile);
   const making = {
     sections,
+    named,
     log,
     logTo,
     marks,
@@ -65,16 +69,22 @@ export function supervise(instance: Instance): Supervision {
     commits: openCommitMemory(pidfile, (error) => warnOfForgetting(error, log)),
   };
   const expiries = new ExpiryWatch(sections, log);
-  const renewal = new Renewal(sections, log, (credentials) => workers.renew(credentials));
+  const renewal = new Renewal(sections, log, (renewed) => workers.renew(renewed));
   const workers = new Workers(making, {
     logLinesLost: log.lost,
     certificates: () => expiries.certificates(),
     expiringClients: () => expiries.clients(),
-    credentialFiles: () => listCredentialFiles(sections),
+    renewedKeys: () => listRenewedKeys(sections),
     fileFaults: () => renewal.faults(),
     rereadKeys: () => renewal.keys(),
   });
-  void workers.gone.then(() => expiries.close());
+  const watches = watchDirectories(sections, log, () => {
+    if (phase === 'starting' || phase === 'running') renewal.named();
+  });
+  void workers.gone.then(() => {
+    expiries.close();
+    watches.close();
+  });
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
   const configAtStart = digestOf(sections[0].configPath);
@@ -265,8 +275,10 @@ async function waitForDrainLock(
   }
 }
 
-/** The keys that name files of credentials, as far as they are set. */
-function listCredentialFiles(sections: Sections): readonly string[] {
-  const named = sections.flatMap(({ credentialFiles }) => Object.entries(credentialFiles));
-  return [...new Set(named.flatMap(([key, file]) => (file === null ? [] : [key])))];
+/** The keys that name files which are read again, as far as they are set. */
+function listRenewedKeys(sections: Sections): readonly string[] {
+  const paths = sections.flatMap(({ credentialFiles, named }) =>
+    Object.entries({ ...credentialFiles, named }),
+  );
+  return [...new Set(paths.flatMap(([key, path]) => (path === null ? [] : [key])))];
 }

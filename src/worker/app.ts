@@ -33,6 +33,7 @@ import {
   type Scheme,
 } from './request/identify.ts';
 import type { LongWork } from './request/long-work.ts';
+import { claimsHeader, stateClaims } from './request/stated-claims.ts';
 import { accessElsewhere, createRouteFinder, failureFormatOf } from './routes.ts';
 
 /** The parts of the path of a request. */
@@ -205,7 +206,14 @@ export class App {
       reject(request, response, record, failure);
       return;
     }
-    record.identified = identified.caller;
+    const header = request.headers[claimsHeader];
+    const stated =
+      header === undefined ? identified : stateClaims(identified.caller, String(header));
+    if (!stated.ok) {
+      reject(request, response, record, stated.failure);
+      return;
+    }
+    record.identified = stated.caller;
     this.#enter(received, route, isBeyondLimit);
   }
 

@@ -111,7 +111,7 @@ function receive(message: ToWorker): void {
       reopenLogs();
       return;
     case 'renew':
-      running?.service.renew(message.credentials);
+      running?.service.renew(message);
       return;
     case 'tables changed':
       running?.service.tablesChanged();
@@ -135,7 +135,7 @@ function receive(message: ToWorker): void {
   }
 }
 
-function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void {
+function boot({ sections, slot, logTo, transactionKey, primaries, named }: Boot): void {
   try {
     for (const section of sections) Object.freeze(section);
     const [config] = sections;
@@ -165,6 +165,7 @@ function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void 
       },
       reportTablesChanged: () => send({ kind: 'tables changed' }),
       primaries,
+      named,
     });
     running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };
     service.acceptForwarded();

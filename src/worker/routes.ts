@@ -6,8 +6,10 @@ import { renderDriverFailure } from './encode/formats/driver-error.ts';
 import { renderPlainFailure, renderProblem, renderRpcFailure } from './encode/formats/problem.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
 import type { Handler, Need, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import type { NamedStatements } from './endpoints/named/statements.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { createRoot } from './endpoints/root.ts';
+import { createNamedList, namedPath } from './endpoints/v1/named.ts';
 import { createOpenapi } from './endpoints/v1/openapi/document.ts';
 import {
   createHealth,
@@ -30,6 +32,8 @@ export type Answers = {
   readonly db: SqlEndpoint;
   readonly query: SqlEndpoint;
   readonly batch: SqlEndpoint;
+  readonly named: SqlEndpoint;
+  readonly statements: NamedStatements;
   readonly begin: SqlEndpoint;
   readonly commit: SqlEndpoint;
   readonly rollback: SqlEndpoint;
@@ -67,6 +71,8 @@ export function createRoutes(
     db,
     query,
     batch,
+    named,
+    statements,
     begin,
     commit,
     rollback,
@@ -123,9 +129,25 @@ export function createRoutes(
       methods: ['GET', 'HEAD'],
       needs: 'any client',
       endsConnection: false,
-      endpoint: plain(createOpenapi()),
+      endpoint: plain(createOpenapi(statements)),
     },
     { ...v1, name: 'v1_batch', path: '/v1/batch', needs: 'batch', endpoint: batch },
+    {
+      ...v1,
+      name: 'v1_named',
+      path: namedPath,
+      methods: ['GET'],
+      needs: 'named',
+      endpoint: plain(createNamedList(statements)),
+    },
+    {
+      ...v1,
+      name: 'v1_named',
+      path: `${namedPath}/*`,
+      methods: ['GET', 'POST'],
+      needs: 'named',
+      endpoint: named,
+    },
     { ...held, name: 'v1_transaction', path: transactionPath, endpoint: begin },
     { ...held, name: 'v1_transaction', path: `${transactionPath}/commit`, endpoint: commit },
     { ...held, name: 'v1_transaction', path: `${transactionPath}/rollback`, endpoint: rollback },

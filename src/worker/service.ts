@@ -5,14 +5,15 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { listClients } from '../shared/config/access.ts';
 import type { Config } from '../shared/config/config.ts';
-import type { Credentials } from '../shared/config/credentials.ts';
+import type { Credentials, SectionCredentials } from '../shared/config/credentials.ts';
+import type { NamedBySection } from '../shared/named/load-sections.ts';
 import type { Snapshot } from '../shared/observe/metrics.ts';
 import type { StatementsReport } from '../shared/observe/statement-sums.ts';
 import type { RecentError, ServerVerdict } from '../shared/observe/stats.ts';
 import type { Caller } from '../shared/process/calls.ts';
 import type { EndedName, Ending } from '../shared/process/commit-endings.ts';
 import type { Log } from '../shared/process/log.ts';
-import type { SupervisorCalls } from '../shared/process/messages.ts';
+import type { Renewed, SupervisorCalls } from '../shared/process/messages.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/socket-paths.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
 import { App } from './app.ts';
@@ -24,9 +25,11 @@ import type { Route } from './endpoints/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createMcpEndpoint } from './endpoints/mcp/endpoint.ts';
 import { noNamedTools, sqlTools } from './endpoints/mcp/tools.ts';
+import { NamedStatements, nothingKnown } from './endpoints/named/statements.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
+import { createNamedEndpoint } from './endpoints/v1/named.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
 import type { ReadyAnswer } from './endpoints/watching.ts';
@@ -78,6 +81,8 @@ export type Surroundings = {
   readonly reportTablesChanged: () => void;
   /** The remembered primary of each section; sections without one are missing. */
   readonly primaries: Readonly<Record<string, PrimaryMemory>>;
+  /** The named statements of each section that has some. */
+  readonly named: NamedBySection;
 };
 
 /** The most that one read from MySQL brings, and 16 KiB. */
@@ -108,6 +113,7 @@ export class Service {
   readonly #config: Config;
   readonly #observers: Observers;
   readonly #sections: readonly [Section, ...Section[]];
+  readonly #named: NamedStatements;
   readonly #held: HeldRequests;
   readonly #identifier: Identifier;
   /** Null: drivers are switched off. */
@@ -129,6 +135,7 @@ export class Service {
     const observe: Observe = (observation) => this.#observers.observe(observation);
     const peers = new Peers(clientTimeouts);
     this.#sections = this.#openSections(peers, observe);
+    this.#named = new NamedStatements(this.#sections, surroundings.named, nothingKnown);
     const transactions = new OpenTransactions(owner, keepCommits(supervisor));
     const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
     this.#held = { transactions, socketOf, peers };
@@ -188,7 +195,9 @@ export class Service {
     return createRoutes(rulesOf[compat], {
       db: createDbEndpoint(sections),
       query: createQueryEndpoint(sections, transactions),
-      batch: createBatchEndpoint(sections),
+      batch: createBatchEndpoint(sections, this.#named),
+      named: createNamedEndpoint(sections, this.#named, transactions),
+      statements: this.#named,
       begin: createBegin(sections, transactions),
       commit: createEnd(sections, transactions, 'commit'),
       rollback: createEnd(sections, transactions, 'rollback'),
@@ -296,7 +305,12 @@ export class Service {
   }
 
   /** Uses them for connections and requests from now on. */
-  renew(credentials: readonly [Credentials, ...Credentials[]]): void {
+  renew({ credentials, named }: Renewed): void {
+    if (credentials !== null) this.#renewCredentials(credentials);
+    if (named !== null) this.#named.replace(named);
+  }
+
+  #renewCredentials(credentials: SectionCredentials): void {
     for (const [at, section] of this.#sections.entries()) {
       const own = credentials[at];
       if (own !== undefined) section.renew(own);

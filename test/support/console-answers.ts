@@ -110,6 +110,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
       worker: index,
       backend: text,
       section: text,
+      named: null,
       shape: text,
     })),
     statements: {

@@ -25,6 +25,9 @@ export function shownUser({ user }: Caller): string | null {
   return user !== null && user.length > maxShown ? `${user.slice(0, maxShown)}…` : user;
 }
 
+/** What decides whose a running request is. */
+export type RequestOwner = Pick<Caller, 'owner' | 'claims'>;
+
 const noClaims: Claims = Object.freeze({});
 
 /** Creates a caller. @param claims those that are bound as parameters decide about ownership too */

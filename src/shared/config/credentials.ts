@@ -1,5 +1,6 @@
 // Credentials: the files with passwords, tokens, clients, certificates and keys are read, checked, and read again on SIGHUP.
 
+import type { Clients } from '../clients/client.ts';
 import {
   type Access,
   describeExposure,
@@ -103,8 +104,12 @@ export function readCredentials(files: CredentialFiles): {
 /**
  * Reads the files of all sections again. If a file is faulty, or brings a certificate that is not valid now, what it belongs to remains as
  * it was. `clients` and `jwt_keys` are replaced together.
+ * @param mayReplace whether clients without faults of their own may take the place of those in force
  */
-export function renewCredentials(sections: readonly [Renewable, ...Renewable[]]): {
+export function renewCredentials(
+  sections: readonly [Renewable, ...Renewable[]],
+  mayReplace: (clients: Clients) => boolean = () => true,
+): {
   readonly credentials: SectionCredentials;
   readonly faults: readonly SectionFault[];
 } {
@@ -127,7 +132,7 @@ export function renewCredentials(sections: readonly [Renewable, ...Renewable[]])
   const [config, ...others] = sections;
   const own = renew(config);
   const served = sections.map(({ section }) => section);
-  const renewed = renewAccess(config, served, own.tokens);
+  const renewed = renewAccess(config, served, own.tokens, mayReplace);
   for (const fault of renewed.faults) faults.push({ ...fault, section: config.section });
   const { access, tokens } = renewed;
   const first = { ...own, tokens, access };
@@ -141,10 +146,11 @@ function renewAccess(
   config: Renewable,
   served: readonly string[],
   tokens: readonly string[],
+  mayReplace: (clients: Clients) => boolean,
 ): Pick<Credentials, 'access' | 'tokens'> & { readonly faults: readonly CredentialFault[] } {
   const setting = { served, tokens, exposure: describeExposure(config) };
   const { access: found, faults } = readAccess(config.credentialFiles, setting);
-  const access = found ?? config.access;
+  const access = found !== null && mayReplace(found.clients) ? found : config.access;
   if (access === null || !isTokenShared(access.clients, tokens)) return { access, tokens, faults };
   // The clients stay as they were, so a new token must not be one of theirs.
   const problem = 'holds a token of a client';

@@ -18,6 +18,13 @@ export function parseJson(text: string): { readonly value: unknown } | null {
   }
 }
 
+/** The same for a text that must be one object; null: it is none. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | null {
+  const value = parseJson(text)?.value;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject && !isLosslessNumber(value) ? (value as Readonly<Record<string, unknown>>) : null;
+}
+
 /** How deep a text nests, before it is known to be JSON. */
 function depthOf(text: string): number {
   let depth = 0;

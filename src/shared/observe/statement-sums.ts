@@ -50,6 +50,8 @@ function within(bucket: number, part: number, longestMs: number): number {
 export type StatementReport = {
   readonly section: string;
   readonly client: string;
+  /** The named statement; null: the statement has no name. */
+  readonly named: string | null;
   readonly digest: string;
   readonly sums: SumsReport;
 };
@@ -82,6 +84,8 @@ export type ListedStatement = {
   readonly digest: string;
   readonly section?: string;
   readonly client?: string;
+  /** The named statement; missing: the statement has no name. */
+  readonly name?: string;
   readonly count: number;
   readonly errors: number;
   /** By the name of MySQL's error, or by the code of the failure. */

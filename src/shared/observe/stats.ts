@@ -177,7 +177,9 @@ export type LiveRequest = {
   /** The server that runs it; null: none yet. */
   readonly backend: string | null;
   readonly section: string;
-  /** Its statements without literals. */
+  /** The named statement that it calls; null: none, or several. */
+  readonly named: string | null;
+  /** Its statements without literals; null: there are none, or the client may not see them. */
   readonly shape: string | null;
 };
 

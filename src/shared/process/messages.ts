@@ -1,6 +1,8 @@
 // The messages between supervisor and worker: one union for each direction.
+import type { RequestOwner } from '../clients/caller.ts';
 import type { Sections } from '../config/config.ts';
 import type { SectionCredentials } from '../config/credentials.ts';
+import type { NamedBySection } from '../named/load-sections.ts';
 import type { Snapshot } from '../observe/metrics.ts';
 import type { StatementList, StatementsReport } from '../observe/statement-sums.ts';
 import type {
@@ -26,7 +28,7 @@ export type KillWish = {
   /** The number of a request in the instance, or the `X-Request-ID` of some. */
   readonly id: string;
   /** The owner of the requests with that `X-Request-ID`. */
-  readonly owner: string;
+  readonly owner: RequestOwner;
   /** Whether the number may be that of another owner's request. */
   readonly mayEndOthers: boolean;
 };
@@ -37,16 +39,16 @@ export type KilledRequests =
       readonly by: 'number';
       readonly number: number;
       /** Null: it may be anyone's. */
-      readonly owner: string | null;
+      readonly owner: RequestOwner | null;
     }
-  | { readonly by: 'request id'; readonly requestId: string; readonly owner: string };
+  | { readonly by: 'request id'; readonly requestId: string; readonly owner: RequestOwner };
 
 /** The requests of the supervisor to a worker. */
 export type WorkerCalls = {
   /** Sends a report at once, before the answer. */
   readonly report: { readonly asked: null; readonly answer: true };
   /** The requests that it is answering now: those of an owner; null: all. */
-  readonly requests: { readonly asked: string | null; readonly answer: LiveRequests };
+  readonly requests: { readonly asked: RequestOwner | null; readonly answer: LiveRequests };
   /** Ends requests of its own. */
   readonly kill: { readonly asked: KilledRequests; readonly answer: { readonly isFound: boolean } };
 };
@@ -57,7 +59,7 @@ export type SupervisorCalls = {
   readonly metrics: { readonly asked: null; readonly answer: string };
   readonly stats: { readonly asked: null; readonly answer: Stats };
   /** The requests that all workers are answering now: those of an owner; null: all. */
-  readonly requests: { readonly asked: string | null; readonly answer: RequestList };
+  readonly requests: { readonly asked: RequestOwner | null; readonly answer: RequestList };
   /** The cost of the statements of all workers. */
   readonly statements: { readonly asked: null; readonly answer: StatementList };
   /** Ends a request, by its number in the instance, or all of an owner with the same request id. */
@@ -99,6 +101,12 @@ export type WorkerReport = {
   readonly statements: StatementsReport | null;
 };
 
+/** The contents of files that were read again, which take effect together. Null: what is in force remains. */
+export type Renewed = {
+  readonly credentials: SectionCredentials | null;
+  readonly named: NamedBySection | null;
+};
+
 /** From the supervisor to one worker. */
 export type ToWorker =
   | {
@@ -110,13 +118,14 @@ export type ToWorker =
       readonly transactionKey: string;
       /** The remembered primaries by section. A section without one is missing. */
       readonly primaries: Readonly<Record<string, PrimaryMemory>>;
+      readonly named: NamedBySection;
     }
   /** Close the listener, confirm, finish what is in flight, exit. `socketStays`: the socket is inherited and outlives the instance. */
   | { readonly kind: 'drain'; readonly socketStays: boolean }
   /** Exit at once: kill what runs in MySQL, and log each write whose outcome is unknown. */
   | { readonly kind: 'stop now' }
   | { readonly kind: 'reopen logs' }
-  | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
+  | ({ readonly kind: 'renew' } & Renewed)
   /** A statement through another worker may have changed tables. */
   | { readonly kind: 'tables changed' }
   /** Another memory of a section's primary is in force from now on. */

@@ -59,6 +59,7 @@ type Statement = {
   readonly name: string;
   readonly section: string;
   readonly client: string;
+  readonly named: string | null;
   readonly digest: string;
   readonly sums: StatementSums;
   readonly past: RecentPoints;
@@ -93,13 +94,13 @@ export class StatementTotals {
     if (other !== null) this.#other.add(other);
   }
 
-  #add({ section, client, digest, sums: report }: StatementReport): void {
-    const name = `${section}\n${client}\n${digest}`;
+  #add({ section, client, named, digest, sums: report }: StatementReport): void {
+    const name = `${section}\n${client}\n${named === null ? digest : `\n${named}`}`;
     let statement = this.#byName.get(name);
     if (statement === undefined) {
       if (this.#byName.size >= maxStatements) this.#makeRoom();
       const [sums, past] = [new StatementSums(), new RecentPoints()];
-      statement = { name, section, client, digest, sums, past, recentMs: 0 };
+      statement = { name, section, client, named, digest, sums, past, recentMs: 0 };
       this.#byName.set(name, statement);
     }
     statement.sums.add(report);
@@ -139,6 +140,7 @@ export class StatementTotals {
       digest: statement.digest,
       section: statement.section,
       client: statement.client,
+      ...(statement.named !== null && { name: statement.named }),
       ...describeSums(statement.sums, wholeMs),
       history: busy.has(statement) ? statement.past.history(from, this.#point) : null,
     }));

@@ -39,7 +39,7 @@ export type SupervisorState = {
   readonly certificates: readonly UsedCertificate[];
   readonly expiringClients: readonly ExpiringClient[];
   /** The keys that name files of credentials. */
-  readonly credentialFiles: readonly string[];
+  readonly renewedKeys: readonly string[];
   readonly fileFaults: readonly FileFault[];
   /** How many sections have a memory of the last primary that does not outlive the instance. */
   readonly primariesUnsaved: number;
@@ -222,7 +222,7 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
       labels: { section, client: one.client },
       value: one.expiresAtMs / 1000,
     })),
-    dbhttpd_file_faults: state.credentialFiles.map((key) => ({
+    dbhttpd_file_faults: state.renewedKeys.map((key) => ({
       labels: { section, key },
       value: state.fileFaults.filter((fault) => fault.key === key).length,
     })),

@@ -1,4 +1,5 @@
 // The monitor of an instance: keeps what its workers report, and answers what they ask about it.
+import type { RequestOwner } from '../../shared/clients/caller.ts';
 import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { StatementList } from '../../shared/observe/statement-sums.ts';
@@ -32,7 +33,7 @@ export type OwnState = {
   readonly certificates: () => readonly UsedCertificate[];
   readonly expiringClients: () => readonly ExpiringClient[];
   /** The keys that name files of credentials. */
-  readonly credentialFiles: () => readonly string[];
+  readonly renewedKeys: () => readonly string[];
   /** The faults that these files had when they were last read. */
   readonly fileFaults: () => readonly FileFault[];
   /** Reads the keys of JSON Web Tokens again, unless that was just done. Returns whether it did. */
@@ -133,7 +134,7 @@ export class Monitor {
       logLinesLost: this.#own.logLinesLost(),
       certificates: this.#own.certificates(),
       expiringClients: this.#own.expiringClients(),
-      credentialFiles: this.#own.credentialFiles(),
+      renewedKeys: this.#own.renewedKeys(),
       fileFaults: this.#own.fileFaults(),
       primariesUnsaved: this.#primaries.unsaved(),
       startedAt: performance.timeOrigin / 1000,
@@ -156,7 +157,7 @@ export class Monitor {
     });
   }
 
-  async #listRequests(owner: string | null): Promise<RequestList> {
+  async #listRequests(owner: RequestOwner | null): Promise<RequestList> {
     const answers = await askAll(this.#slots(), 'requests', owner);
     return joinRequests(
       answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, live: answer })),

@@ -1,12 +1,14 @@
 // A slot: its present worker with its heartbeat, its restarts, and what every worker of the slot receives.
 import type { Sections } from '../../shared/config/config.ts';
-import { type SectionCredentials, withCredentials } from '../../shared/config/credentials.ts';
+import { withCredentials } from '../../shared/config/credentials.ts';
+import type { NamedBySection } from '../../shared/named/load-sections.ts';
 import type { Snapshot } from '../../shared/observe/metrics.ts';
 import { type Answerers, answerCall, type Call, Caller } from '../../shared/process/calls.ts';
 import type { ExitCode } from '../../shared/process/exit-codes.ts';
 import { type Log, whereThrown } from '../../shared/process/log.ts';
 import type {
   LogDestination,
+  Renewed,
   SupervisorCalls,
   ToSupervisor,
   ToWorker,
@@ -23,6 +25,7 @@ import { forkWorkerProcess, type WorkerProcess } from './worker-process.ts';
 /** The inputs for the workers of an instance. */
 export type Making = {
   readonly sections: Sections;
+  readonly named: NamedBySection;
   readonly log: Log;
   readonly logTo: LogDestination;
   readonly marks: Marks;
@@ -75,6 +78,7 @@ export class Slot {
   /** Null: the slot is empty. */
   #life: Life | null = null;
   #sections: Sections;
+  #named: NamedBySection;
   #forks = 0;
   /** How many workers in a row died before they had served. */
   #failures = 0;
@@ -88,6 +92,7 @@ export class Slot {
     this.#making = making;
     this.#events = events;
     this.#sections = making.sections;
+    this.#named = making.named;
     this.#caller = new Caller<WorkerCalls>((call) => this.send(call), maxAnswerMs);
   }
 
@@ -172,10 +177,12 @@ export class Slot {
     return this.#caller.ask(name, asked);
   }
 
-  /** Hands new credentials to the worker and to its successors. A worker that has not booted gets them with `boot`. */
-  renew(credentials: SectionCredentials): void {
-    this.#sections = withCredentials(this.#sections, credentials);
-    this.send({ kind: 'renew', credentials });
+  /** Hands new contents of files to the worker and to its successors. A worker that has not booted gets them with `boot`. */
+  renew(renewed: Renewed): void {
+    const { credentials, named } = renewed;
+    if (credentials !== null) this.#sections = withCredentials(this.#sections, credentials);
+    if (named !== null) this.#named = named;
+    this.send({ kind: 'renew', ...renewed });
   }
 
   /** One second has passed: sends a ping, or ends a worker that hangs. */
@@ -275,6 +282,7 @@ export class Slot {
       logTo,
       transactionKey: commits.key,
       primaries: this.#events.primaries(),
+      named: this.#named,
     };
   }
 

@@ -1,7 +1,7 @@
 // All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
-import type { SectionCredentials } from '../../shared/config/credentials.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import type { LogFields } from '../../shared/process/log.ts';
+import type { Renewed } from '../../shared/process/messages.ts';
 import type { RememberedPrimary } from '../../shared/servers/primary-memory.ts';
 import {
   type Overridden,
@@ -107,9 +107,9 @@ export class Workers {
     this.#forEach((slot) => slot.send({ kind: 'reopen logs' }));
   }
 
-  /** Hands new credentials to every worker and to their successors. */
-  renew(credentials: SectionCredentials): void {
-    this.#forEach((slot) => slot.renew(credentials));
+  /** Hands new contents of files to every worker and to their successors. */
+  renew(renewed: Renewed): void {
+    this.#forEach((slot) => slot.renew(renewed));
   }
 
   /** Has every worker take the primary that an operator names. Null: the instance is ending, or has no such section. */

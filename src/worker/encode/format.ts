@@ -24,6 +24,8 @@ export interface FormatEvents extends RowEvents {
 export type FormatChoice = {
   /** The head of the reply, unless the format replaces it. */
   readonly head: ReplyHead;
+  /** Whether nothing may leave before the end is known. */
+  readonly isWhole?: boolean;
   readonly create: (out: ReplyWriter, events: FormatEvents) => Format;
 };
 

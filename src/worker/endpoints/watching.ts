@@ -1,5 +1,6 @@
 // Endpoints for people, balancers and Prometheus: /livez, /readyz, /health, /metrics, and the supervisor's reports under /v1.
 import { anonymousName, isAllowed } from '../../shared/clients/client.ts';
+import type { RequestList } from '../../shared/observe/stats.ts';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
@@ -125,9 +126,18 @@ export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportNa
 /** The requests that run now: all, or those of the caller if it may not see others'. */
 export function createRequestList(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((response, { requestId, caller }) => {
-    const owner = isAllowed(caller.client, 'observe') ? null : caller.owner;
-    replyWith(response, requestId, supervisor.ask('requests', owner));
+    const { client, owner, claims } = caller;
+    const asked = isAllowed(client, 'observe') ? null : { owner, claims };
+    const list = supervisor.ask('requests', asked);
+    const isShown = asked === null || isAllowed(client, 'sql');
+    replyWith(response, requestId, isShown ? list : list.then(withoutShapes));
   });
+}
+
+/** A client that may not use SQL does not see the names in it. */
+function withoutShapes(list: RequestList | null): RequestList | null {
+  if (list === null) return null;
+  return { ...list, requests: list.requests.map((request) => ({ ...request, shape: null })) };
 }
 
 function replyWith(
@@ -157,7 +167,8 @@ export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
         sendFailure(reply, forbidden('kill'), requestId);
         return;
       }
-      const asked = supervisor.ask('kill', { id, owner: caller.owner, mayEndOthers });
+      const { owner, claims } = caller;
+      const asked = supervisor.ask('kill', { id, owner: { owner, claims }, mayEndOthers });
       const missing = !mayEndOthers && listedId.test(id) ? forbidden('kill') : noRequest;
       whenKnown(reply, asked, (answer) => {
         if (answer === null) sendFailure(reply, noAnswer, requestId);

@@ -48,7 +48,7 @@ export type Expectation = {
   readonly min: number;
   readonly max: number;
   /** The reply's code if it is not met. */
-  readonly code: 'EXPECTATION_FAILED' | 'TOO_MANY_ROWS';
+  readonly code: 'EXPECTATION_FAILED' | 'TOO_MANY_ROWS' | 'NOT_ONE_ROW';
 };
 
 /** One statement of a batch. */

@@ -38,6 +38,10 @@ type Reported = {
   readonly allow?: string;
   /** The part of the request that failed, for formats which report it. */
   readonly place?: Place;
+  /** The application's code, which the client gets in place of the gateway's or MySQL's. Logs and metrics have the latter. */
+  readonly shownCode?: string;
+  /** The message for clients that may not see names of the database's objects; missing: it names none, unless MySQL wrote it. */
+  readonly namelessMessage?: string;
 };
 
 /** The part of a request that a failure is about. */

@@ -45,13 +45,14 @@ function createJsonFormat(): LineFormat {
         `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
         `"user":${user === null ? null : quote(user)},` +
         `"tool":${record.tool === null ? null : `"${record.tool}"`},` +
+        `"named":${record.named === null ? null : `"${record.named}"`},` +
         by(headers['user-agent'], headers.referer)
       );
     },
     refused: ({ address, status, code, bytes, requestId }, now) =>
       `{"time":"${time(now)}","address":"${addressOf(address)}","client":null,"method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
-      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"tool":null,"user_agent":null,"referer":null}\n`,
+      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"tool":null,"named":null,"user_agent":null,"referer":null}\n`,
   };
 }
 

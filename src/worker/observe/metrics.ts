@@ -254,6 +254,8 @@ export class WorkerMetrics {
         if (observation.record.code !== null) countOne(this.#failures, observation.record.code);
         if (observation.record.tool !== null) this.#countTool(observation.record);
         return;
+      case 'failure hidden':
+        return;
       case 'malformed request':
         this.#countRequest('other', observation.refused.status);
         countOne(this.#failures, observation.refused.code);

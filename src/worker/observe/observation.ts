@@ -4,6 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Caller, defaultCaller, shownUser } from '../../shared/clients/caller.ts';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
+import type { AnyFailure } from '../failure/failure.ts';
 import type { RequestOrigin } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
@@ -31,6 +32,12 @@ export type Observation =
   | { readonly kind: 'malformed request'; readonly refused: Refused }
   /** The statements of a request are over, whether or not its client could be answered. */
   | { readonly kind: 'statements finished'; readonly summary: ExchangeSummary }
+  /** The client of a failure may not see MySQL's text, nor the names of the database's objects. */
+  | {
+      readonly kind: 'failure hidden';
+      readonly failure: AnyFailure;
+      readonly record: RequestRecord;
+    }
   /** An exception has ended a request. */
   | {
       readonly kind: 'exception';
@@ -75,6 +82,8 @@ export type ExchangeSummary = {
   readonly sql: string | null;
   /** The tool of an agent that runs them; null: there is none. */
   readonly tool: string | null;
+  /** The named statement that was called; null: none, or several. */
+  readonly named: string | null;
 };
 
 const deadlinePassed = 504;
@@ -110,6 +119,7 @@ export const endpoints = [
   'openapi',
   'v1_batch',
   'v1_transaction',
+  'v1_named',
   'v1_stats',
   'v1_requests',
   'v1_statements',
@@ -156,6 +166,8 @@ export class RequestRecord {
   tool: string | null = null;
   /** Whether the result of that call is an error. */
   toolFailed = false;
+  /** The named statement that it calls; null: none, or several. */
+  named: string | null = null;
   /** Null: no statement has ended. */
   statements: StatementTimes | null = null;
   /** Whether another worker has the request and observes it. */

@@ -15,6 +15,7 @@ const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
   'db',
   'v1_query',
   'v1_batch',
+  'v1_named',
   'driver_execute',
   'mcp',
 ]);

@@ -3,6 +3,7 @@
 import { defaultClient } from '../../shared/clients/client.ts';
 import { type Log, type LogFields, whereThrown } from '../../shared/process/log.ts';
 import { digest } from '../../shared/sql/digest.ts';
+import type { AnyFailure } from '../failure/failure.ts';
 import {
   type ExchangeSummary,
   isSlow,
@@ -38,6 +39,8 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
       if (log.debug !== null) logFailure(log, observation.record);
     } else if (observation.kind === 'malformed request') {
       if (log.debug !== null) logRefused(log, observation.refused);
+    } else if (observation.kind === 'failure hidden') {
+      logHidden(log, observation.failure, observation.record);
     } else if (observation.kind === 'exception') {
       const { cause, record } = observation;
       log.error('an exception ended a request', {
@@ -47,6 +50,24 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
       });
     }
   };
+}
+
+/** The one place where MySQL's text is logged: its client may not see it. */
+function logHidden(
+  log: Log,
+  failure: AnyFailure,
+  record: RequestRecord,
+): void {
+  const { requestId, named } = record;
+  const { message } = failure;
+  const error = failure.code === null ? { errno: failure.error.errno } : { code: failure.code };
+  log.info('a client got a failure without its text', {
+    request: requestId,
+    ...contextFields(record),
+    ...(named === null ? {} : { named }),
+    ...error,
+    text: message,
+  });
 }
 
 /** Errors of MySQL have no code, and are not logged. */
@@ -99,7 +120,7 @@ function requestOf(summary: ExchangeSummary): LogFields {
 const whyOf = (code: ExchangeSummary['code']) => ({ code: code ?? '-' });
 
 function logSlow(log: Log, summary: ExchangeSummary): void {
-  const { requestId, outcome, sql, rows, queueMs, databaseMs, tool } = summary;
+  const { requestId, outcome, sql, named, rows, queueMs, databaseMs, tool } = summary;
   log.warn('slow statement', {
     request_id: requestId,
     ...contextFields(summary),
@@ -108,6 +129,7 @@ function logSlow(log: Log, summary: ExchangeSummary): void {
     ran_ms: Math.round(databaseMs),
     rows,
     outcome,
+    ...(named === null ? {} : { named }),
     statement: digest(sql ?? ''),
   });
 }

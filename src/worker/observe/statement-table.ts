@@ -25,6 +25,8 @@ type Statement = {
   readonly name: string;
   readonly section: string;
   readonly client: string;
+  /** The named statement; null: the statement has no name. */
+  readonly named: string | null;
   readonly digest: string;
   readonly sums: StatementSums;
   /** The time before the sums began, which fades. */
@@ -47,12 +49,25 @@ export class StatementTable {
   }
 
   #count(summary: ExchangeSummary): void {
-    const { sql, section, client, rows, outcome, databaseMs, requestId } = summary;
+    const { sql, named, rows, outcome, databaseMs, requestId } = summary;
     if (sql === null) return;
-    const key = this.#keys.keyOf(sql, this.#seedOf(section, client));
-    const statement = this.#byKey.get(key) ?? this.#find(key, summary, sql);
+    const statement =
+      named === null ? this.#findByText(summary, sql) : this.#findByName(summary, named, sql);
     const ranMs = outcome === 'not_executed' ? null : databaseMs;
     statement.sums.addRun(rows, ranMs, errorOf(summary), requestId);
+  }
+
+  #findByText(summary: ExchangeSummary, sql: string): Statement {
+    const { section, client } = summary;
+    const key = this.#keys.keyOf(sql, this.#seedOf(section, client));
+    return this.#byKey.get(key) ?? this.#find(key, summary, sql);
+  }
+
+  /** A named statement is one, whatever its choices. It is shown with the digest of its first call. */
+  #findByName({ section, client }: ExchangeSummary, named: string, sql: string): Statement {
+    const name = `${section}\n${client}\n\n${named}`;
+    const admit = () => this.#admit({ name, section, client, named, digest: digest(sql) });
+    return this.#byName.get(name) ?? admit();
   }
 
   #seedOf(section: string, client: string): number {
@@ -87,16 +102,18 @@ export class StatementTable {
   #find(key: number, { section, client }: ExchangeSummary, sql: string): Statement {
     const shape = digest(sql);
     const name = `${section}\n${client}\n${shape}`;
-    const statement = this.#byName.get(name) ?? this.#admit(name, section, client, shape);
+    const admit = () => this.#admit({ name, section, client, named: null, digest: shape });
+    const statement = this.#byName.get(name) ?? admit();
     if (this.#byKey.size >= maxKeys) this.#byKey.clear();
     this.#byKey.set(key, statement);
     return statement;
   }
 
-  #admit(name: string, section: string, client: string, shape: string): Statement {
+  #admit(identity: Omit<Statement, 'sums' | 'earlierMs'>): Statement {
     if (this.#byName.size >= maxStatements) this.#makeRoom();
     const sums = this.#spare.pop() ?? new StatementSums();
-    const statement = { name, section, client, digest: shape, sums, earlierMs: 0 };
+    const { name } = identity;
+    const statement = { ...identity, sums, earlierMs: 0 };
     this.#byName.set(name, statement);
     return statement;
   }
@@ -116,9 +133,9 @@ export class StatementTable {
 
 /** Takes a statement's sums. @param now since 1970; the statement ran within the last second */
 function report(statement: Statement, now: number): StatementReport {
-  const { section, client, digest: shape, sums } = statement;
+  const { section, client, named, digest: shape, sums } = statement;
   sums.lastSeenMs = now;
-  const reported = { section, client, digest: shape, sums: sums.report() };
+  const reported = { section, client, named, digest: shape, sums: sums.report() };
   statement.earlierMs += sums.totalMs;
   sums.clear();
   return reported;

@@ -1,6 +1,7 @@
 // One request that runs SQL: starts its run, writes its reply in the chosen format, and watches its deadline and its client.
 import { performance } from 'node:perf_hooks';
 import { shownUser } from '../../shared/clients/caller.ts';
+import { isAllowed } from '../../shared/clients/client.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
@@ -13,7 +14,8 @@ import type { Answer, Execution, RunEnd, RunEvents } from '../execution/executio
 import type { Executor, Work } from '../execution/executor.ts';
 import { RunTimes } from '../execution/run-times.ts';
 import type { StopReason } from '../execution/stop-reason.ts';
-import { type Failure, internalFailure } from '../failure/failure.ts';
+import { type AnyFailure, type Failure, internalFailure } from '../failure/failure.ts';
+import { hasNames, withoutNames } from '../failure/shown-failure.ts';
 import type { Peers } from '../http/peers.ts';
 import {
   type Attended,
@@ -77,6 +79,10 @@ export type RunDecision = {
   readonly mayCompress?: boolean;
   /** Whether a token in its headers says nothing. */
   readonly ignoresToken?: boolean;
+  /** Gives a failure the status and the code of the application's; missing: there are none. */
+  readonly explain?: (failure: AnyFailure) => AnyFailure;
+  /** The claims that its statements bind; missing: none. */
+  readonly ownClaims?: ReadonlyMap<string, string>;
   /** Explains an error of MySQL's, by the statement's number in a batch; null: there is nothing to explain. */
   readonly hintFor?: (error: ServerError, statement: number) => string | null;
   /** The token of the open transaction that it is part of, as the request has it; null, or missing: there is none. */
@@ -96,6 +102,8 @@ type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
   readonly hintFor: NonNullable<RunDecision['hintFor']>;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
+  readonly explain: NonNullable<RunDecision['explain']> | null;
+  readonly ownClaims: ReadonlyMap<string, string>;
   /** The client's token; null: it sends none. */
   readonly after: Token | null;
   /** Null: the client gets the reply. */
@@ -117,7 +125,7 @@ export function startExchange(
   record: RequestRecord,
 ): void {
   const { section, work, format, mayCompress = false, ignoresToken = false } = run;
-  const { receiver = null } = run;
+  const { receiver = null, explain = null, ownClaims = noClaims } = run;
   const hintFor = run.hintFor ?? noHint;
   const { config, context } = section;
   const tokens = ignoresToken ? null : context.tokens;
@@ -128,7 +136,8 @@ export function startExchange(
   }
   const timeoutMs = timeoutOf(config, run.timeoutMs);
   const after = decoded.token;
-  const request = { work, timeoutMs, record, format, mayCompress, hintFor, after, receiver };
+  const shown = { format, mayCompress, hintFor, explain, receiver };
+  const request = { work, timeoutMs, record, after, ownClaims, ...shown };
   new Exchange(context, request, response).start();
 }
 
@@ -159,6 +168,7 @@ class HandOver implements Transport {
 }
 
 const noHint = () => null;
+const noClaims: ReadonlyMap<string, string> = new Map();
 
 /** Runs a request's SQL and answers it. Reports to the context's `observe` when it is over. */
 export class Exchange
@@ -198,7 +208,7 @@ export class Exchange
     this.#times = new RunTimes(timeoutMs * longestWaitShare, account, user);
     const transport = receiver === null ? this.#transportToClient() : new HandOver(receiver);
     // The effect of a batch is not known before its end, and a receiver takes nothing but the whole.
-    const isWhole = work.kind === 'batch' || receiver !== null;
+    const isWhole = work.kind === 'batch' || format.isWhole === true || receiver !== null;
     const holdBytes = isWhole ? Number.POSITIVE_INFINITY : context.holdBytes;
     const onFull = context.tokens === null ? null : () => this.#replyIsFull();
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
@@ -213,6 +223,10 @@ export class Exchange
 
   get owner(): string {
     return this.#request.record.caller.owner;
+  }
+
+  get ownClaims(): ReadonlyMap<string, string> {
+    return this.#request.ownClaims;
   }
 
   #transportToClient(): Transport {
@@ -280,6 +294,7 @@ export class Exchange
       address: this.#request.record.address,
       backend: this.#run.backend,
       section: this.#context.section,
+      named: this.#request.record.named,
       shape: sql === null ? null : digest(sql),
     };
   }
@@ -497,11 +512,23 @@ export class Exchange
     const { failure } = answer;
     if (failure === null) return answer;
     const hint = this.#request.hintFor(failure.error, failure.place?.statement ?? 0);
-    return hint === null ? answer : { ...answer, failure: { ...failure, hint } };
+    const hinted = hint === null ? failure : { ...failure, hint };
+    return { ...answer, failure: this.#shown(hinted) };
+  }
+
+  /** The failure as the client may see it. The log has what is left out. */
+  #shown<Shown extends AnyFailure>(failure: Shown): Shown {
+    const { explain, record } = this.#request;
+    // It replaces status, code and message, and nothing by which failures are told apart.
+    const explained = explain === null ? failure : (explain(failure) as Shown);
+    if (isAllowed(record.caller.client, 'sql')) return explained;
+    if (hasNames(failure)) this.#context.observe({ kind: 'failure hidden', failure, record });
+    return withoutNames(explained);
   }
 
   /** Answers with a failure. A reply that has begun reports it in its own format, or is reset, so that no client takes it for whole. */
-  #fail(failure: Failure): void {
+  #fail(original: Failure): void {
+    const failure = this.#shown(original);
     const hasBegun = this.#writer.committed;
     const isEnded =
       hasBegun && this.#canReport(failure) && this.sink.finishFailed?.(failure) === true;
@@ -568,6 +595,7 @@ export class Exchange
       durationMs: performance.now() - this.startedAt,
       sql: sqlOf(this.#request.work),
       tool: this.#request.record.tool,
+      named: this.#request.record.named,
     };
     this.#isReported = true;
     this.#context.observe({ kind: 'statements finished', summary });

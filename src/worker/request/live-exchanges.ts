@@ -1,5 +1,7 @@
 // The exchanges of a worker that are not over, so that people can list and end them.
+import type { RequestOwner } from '../../shared/clients/caller.ts';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
+import { hasClaims, type OwnClaims } from '../../shared/named/own-claims.ts';
 import {
   type LiveRequest,
   type LiveRequests,
@@ -21,6 +23,8 @@ export interface LiveExchange extends Indexed {
   readonly client: string;
   /** The user of the client, for logs; null: there is none. */
   readonly user: string | null;
+  /** The claims that its statements bind: it belongs to callers who have them too. */
+  readonly ownClaims: OwnClaims;
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
@@ -50,8 +54,8 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
    * @param now performance.now()
    * @param owner whose; null: all
    */
-  list(now: number, owner: string | null = null): LiveRequests {
-    const all = [...this.#all].filter((one) => owner === null || one.owner === owner);
+  list(now: number, owner: RequestOwner | null = null): LiveRequests {
+    const all = [...this.#all].filter((one) => owner === null || isOwn(one, owner));
     all.sort((left, right) => left.startedAt - right.startedAt);
     const listed = all.slice(0, maxListedRequests);
     return {
@@ -79,12 +83,19 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
   }
 }
 
-function isAsked({ liveId, requestId, owner }: LiveExchange, asked: KilledRequests): boolean {
+function isOwn({ owner, ownClaims }: LiveExchange, asked: RequestOwner): boolean {
+  return owner === asked.owner && hasClaims(asked.claims, ownClaims);
+}
+
+function isAsked(exchange: LiveExchange, asked: KilledRequests): boolean {
+  const { liveId, requestId } = exchange;
   switch (asked.by) {
-    case 'number':
-      return liveId === asked.number && liveId !== 0 && (asked.owner ?? owner) === owner;
+    case 'number': {
+      const isThis = liveId === asked.number && liveId !== 0;
+      return isThis && (asked.owner === null || isOwn(exchange, asked.owner));
+    }
     case 'request id':
-      return requestId === asked.requestId && asked.owner === owner;
+      return requestId === asked.requestId && isOwn(exchange, asked.owner);
     default:
       return asked satisfies never;
   }

@@ -221,7 +221,7 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
     case 'unmet': {
       const expected = describeExpectation(fault.expect);
       const reason = `${fault.found}, where ${expected} was expected.`;
-      return { ...failureOnceSent(fault.expect.code, reason, outcome), ...place };
+      return { ...failureOnceSent(codeOfUnmet(fault), reason, outcome), ...place };
     }
     case 'ended': {
       const reason = 'The statement ended the transaction in which it ran.';
@@ -236,6 +236,12 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
     default:
       return fault satisfies never;
   }
+}
+
+type Unmet = Extract<End<'batch failed'>['fault'], { kind: 'unmet' }>;
+
+function codeOfUnmet({ expect, found }: Unmet): FailureCode {
+  return expect.code === 'NOT_ONE_ROW' && found === 'row_count 0' ? 'NO_ROW' : expect.code;
 }
 
 function describeExpectation({ of, min, max }: Expectation): string {
@@ -279,9 +285,11 @@ function keyRefused({ reason, left }: End<'key refused'>): Failure {
 
 /** The account's rights decide what the gateway can know, so the message names the one that is missing. */
 function notOnlyReading({ doubt, statement }: End<'not only reading'>): Failure {
-  const message = `${describeDoubt(doubt)} The request only reads: nothing was executed.`;
+  const nothing = 'The request only reads: nothing was executed.';
+  const message = `${describeDoubt(doubt)} ${nothing}`;
   return {
     ...refusal('READ_ONLY', message),
+    namelessMessage: `The statement may do more than read. ${nothing}`,
     ...(statement === null ? {} : { place: { statement } }),
   };
 }

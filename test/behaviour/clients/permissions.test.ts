@@ -27,6 +27,8 @@ const doors: readonly Door[] = [
   { path: '/v1/query', methods: ['POST', 'QUERY'], needs: 'sql', body: { sql } },
   { path: '/v1/batch', methods: ['POST'], needs: 'batch', body: { statements: [{ sql }] } },
   { path: '/v1/transaction', methods: ['POST'], needs: 'transaction', body: {}, status: 201 },
+  { path: '/v1/named', methods: ['GET'], needs: 'named' },
+  { path: '/v1/named/none', methods: ['GET', 'POST'], needs: 'named', body: {}, status: 404 },
   ...['commit', 'rollback'].map((verb): Door => {
     const status = verb === 'commit' ? 409 : 200;
     const body = { transaction: 'AQAA' };
@@ -116,11 +118,17 @@ function missingIn(reply: Reply, method: string): string | null {
   return missing ?? MISSING ?? inner?.missing ?? null;
 }
 
+/** The path as the table of routes has it. */
+function familyOf(path: string): string {
+  return path.replace(/^\/v1\/(requests|named)\/.*/, '/v1/$1/*');
+}
+
 test('the table of the documentation has every path that is served', () => {
   const never = () => assert.fail('nothing is asked');
   const endpoint = { kind: 'sql', check: () => null, decide: never } as const;
   const routes = createRoutes(rulesOf.off, {
-    ...{ db: endpoint, query: endpoint, batch: endpoint },
+    ...{ db: endpoint, query: endpoint, batch: endpoint, named: endpoint },
+    statements: { list: never } as never,
     ...{ begin: endpoint, commit: endpoint, rollback: endpoint },
     mcp: { endpoint, resource: null },
     drivers: { execute: endpoint, createSession: endpoint },
@@ -128,9 +136,7 @@ test('the table of the documentation has every path that is served', () => {
     supervisor: { ask: never } as never,
     consoleFiles: null,
   });
-  const known = new Set(
-    doors.map(({ path }) => path.replace(/^\/v1\/requests\/.*/, '/v1/requests/*')),
-  );
+  const known = new Set(doors.map(({ path }) => familyOf(path)));
   for (const { path, access, needs, methods } of routes) {
     if (needs === 'nothing') {
       assert.ok(['open', 'page', 'file'].includes(access), path);
@@ -138,9 +144,7 @@ test('the table of the documentation has every path that is served', () => {
     }
     assert.ok(['guarded', 'driver'].includes(access), path);
     assert.ok(known.delete(path), `${path} is not in the table`);
-    const [first] = doors.filter(
-      (door) => door.path.replace(/^\/v1\/requests\/.*/, '/v1/requests/*') === path,
-    );
+    const [first] = doors.filter((door) => familyOf(door.path) === path);
     assert.deepEqual([...methods], [...(first?.methods ?? [])], path);
   }
   assert.deepEqual([...known], []);

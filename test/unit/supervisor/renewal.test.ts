@@ -47,7 +47,9 @@ function begin(t: TestContext) {
     void lines.push(`${message} ${JSON.stringify(fields)}`);
   const log: Log = { warn: note, error: note, info: note, debug: null, reopen: () => {} };
   const handed: SectionCredentials[] = [];
-  const renewal = new Renewal(loaded.sections, log, (credentials) => handed.push(credentials));
+  const renewal = new Renewal(loaded.sections, log, ({ credentials }) => {
+    if (credentials !== null) handed.push(credentials);
+  });
   const wait = (ms: number) => {
     nowMs += ms;
   };

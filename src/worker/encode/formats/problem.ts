@@ -65,14 +65,14 @@ export function withoutPlace({ place: _, ...failure }: AnyFailure): AnyFailure {
 /** A problem's object as JSON text, without line breaks: in a stream of lines it is the last one. */
 export function problemJson(failure: AnyFailure, requestId: string): string {
   const { status, message, outcome, place } = failure;
-  const error = failure.code === null ? failure.error : null;
+  const error = failure.code === null && failure.shownCode === undefined ? failure.error : null;
   return JSON.stringify({
     type: 'about:blank',
-    title: (titles as Readonly<Record<number, string>>)[status],
+    title: (titles as Readonly<Record<number, string>>)[status] ?? 'Refused',
     status,
     detail: message,
     hint: failure.code === null ? failure.hint : undefined,
-    code: failure.code ?? errorName(failure.error.errno),
+    code: failure.shownCode ?? failure.code ?? errorName(failure.error.errno),
     missing: failure.missing,
     errno: error?.errno,
     sqlstate: error?.sqlState,

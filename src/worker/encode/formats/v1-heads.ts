@@ -20,6 +20,11 @@ export function createV1Heads(layout: V1Layout): ResultHeads {
   return createHeads(layout, (columns) => `{"columns":${columns},"rows":[`);
 }
 
+/** Creates the heads of JSON that is a row and nothing else, to be kept in the same way. */
+export function createRowHeads(layout: V1Layout): ResultHeads {
+  return createHeads(layout, () => '');
+}
+
 /** Creates the heads of NDJSON, to be kept in the same way. */
 export function createNdjsonHeads(layout: V1Layout): ResultHeads {
   return createHeads(layout, (columns) => `{"columns":${columns}}\n`);

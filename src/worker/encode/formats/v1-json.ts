@@ -2,7 +2,7 @@
 import { errorName } from '../../../shared/mysql/error-names.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerWarning, SharedResults } from '../../execution/execution.ts';
-import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
+import { type AnyFailure, refusal, type ServerFailure } from '../../failure/failure.ts';
 import { Format, type FormatChoice, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept, withHeaders } from '../head.ts';
 import type { ResultHead, ResultHeads } from '../result-rows.ts';
@@ -26,9 +26,14 @@ export type V1ReplyOptions = FormatOptions & {
   readonly isDryRun: boolean;
   /** Whether the reply is kept with an idempotency key. */
   readonly isKept: boolean;
+  /** Whether any number of rows but one is a failure. Nothing of the reply may leave before its end then. Missing: it is not. */
+  readonly needsOneRow?: boolean;
 };
 
 const head = createReplyHead(200, jsonType, varyByAccept);
+
+const noRow = refusal('NO_ROW', 'There is no such row.');
+const notOneRow = refusal('NOT_ONE_ROW', 'There is more than one row, where one was expected.');
 
 /** The reply to one statement. */
 export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
@@ -74,6 +79,7 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   }
 
   endOfRows(_status: number, warnings: number): void {
+    this.checkOneRow();
     if (this.isRefused) return;
     const { count, isCut } = this.results;
     this.#noteRowBound();
@@ -102,6 +108,14 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
     return true;
   }
 
+  /** Rows beyond the first are left out, so that a result of any size takes no memory. */
+  protected checkOneRow(): void {
+    if (this.options.needsOneRow !== true || this.isRefused) return;
+    const { count, isCut } = this.results;
+    if (count === 0) this.refuse(noRow);
+    else if (count > 1 || isCut) this.refuse(notOneRow);
+  }
+
   /** The results that come next are those of a statement that has none yet. */
   protected beginStatement(): void {
     this.isSeveral = false;
@@ -116,6 +130,7 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   override adopt(held: SharedResults): void {
     super.adopt(held);
     this.#resultCount = 1;
+    this.checkOneRow();
   }
 
   /** A failure replaces the reply, unless some of it has left. */
@@ -139,7 +154,17 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   seal(maxBytes: number): Buffer {
     this.#complete();
     const reply = this.out.written;
-    return reply.length > maxBytes ? omitRows(reply, this.#rowBounds) : reply;
+    return reply.length > maxBytes ? this.omitRows(reply) : reply;
+  }
+
+  /** The reply without its rows. */
+  protected omitRows(reply: Buffer): Buffer {
+    return omitRows(reply, this.#rowBounds);
+  }
+
+  /** The begins and ends of rows so far, in turn, which count no more. */
+  protected takeRowBounds(): readonly number[] {
+    return this.#rowBounds.splice(0);
   }
 
   replay(kept: Buffer, isRepeated: boolean): void {
@@ -193,7 +218,7 @@ function describeWarning({ level, errno, message }: ServerWarning): object {
 }
 
 /** The reply without its rows, with a note of that; or as it is if it has none. @param bounds begins and ends in turn */
-function omitRows(reply: Buffer, bounds: readonly number[]): Buffer {
+export function omitRows(reply: Buffer, bounds: readonly number[]): Buffer {
   const parts: Buffer[] = [];
   let from = 0;
   let omitted = 0;

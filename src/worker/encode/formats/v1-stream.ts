@@ -102,6 +102,7 @@ class V1Stream extends V1Json<V1StreamOptions> {
 
   override endOfRows(status: number, warnings: number): void {
     this.#warnings = warnings;
+    if (!this.#isJson) this.checkOneRow();
     if (this.#isJson) super.endOfRows(status, warnings);
   }
 

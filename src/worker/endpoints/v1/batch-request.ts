@@ -23,13 +23,26 @@ import {
 import type { ParsedObject } from '../json-text.ts';
 import type { SectionNames } from '../sections.ts';
 import { layoutChecks, layoutOf } from './layout.ts';
+import { isNamedParams } from './named-request.ts';
 
-/** One of a batch's statements. */
-export type AskedStatement = {
+/** One of a batch's statements: a text of SQL, or a named statement. */
+export type AskedStatement = AskedSql | AskedNamed;
+
+/** A text of SQL. */
+export type AskedSql = {
+  readonly kind: 'sql';
   readonly sql: string;
   /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
   readonly params: Parameters;
   readonly expect: Expectation | null;
+};
+
+/** A call of a named statement. Its values are not checked. */
+export type AskedNamed = {
+  readonly kind: 'named';
+  readonly name: string;
+  /** As for SQL. */
+  readonly params: Fields;
 };
 
 /** A request whose every field has the right type. */
@@ -78,6 +91,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 
 const statementChecks: ReadonlyMap<string, FieldCheck> = new Map([
   ['sql', isText],
+  ['named', isText],
   ['params', isParameters],
   ['expect', isObject],
 ]);
@@ -152,6 +166,7 @@ function decodeStatement(value: unknown, exactParams: () => Parameters): Decoded
   const fault = findFault(value as Fields, statementChecks);
   if (fault !== null) return { ok: false, fault };
   const fields = present(value as Fields);
+  if (fields.named !== undefined) return decodeNamed(fields, exactParams);
   const sql = (fields.sql as string | undefined) ?? '';
   if (sql.trim() === '') {
     return misfit('NO_SQL', 'sql is missing, or empty');
@@ -159,7 +174,18 @@ function decodeStatement(value: unknown, exactParams: () => Parameters): Decoded
   const expected = decodeExpectation(fields.expect as Fields | undefined);
   if (!expected.ok) return expected;
   const params = fields.params === undefined ? [] : exactParams();
-  return { ok: true, statement: { sql, params, expect: expected.expect } };
+  return { ok: true, statement: { kind: 'sql', sql, params, expect: expected.expect } };
+}
+
+function decodeNamed(fields: Fields, exactParams: () => Parameters): DecodedStatement {
+  for (const other of ['sql', 'expect']) {
+    if (fields[other] !== undefined)
+      return misfit('BAD_KEY', `${other} is not allowed beside named`);
+  }
+  const wrong = fields.params === undefined ? null : isNamedParams(fields.params);
+  if (wrong !== null) return misfit('BAD_KEY', `params must be ${wrong}`);
+  const params = fields.params === undefined ? {} : (exactParams() as Fields);
+  return { ok: true, statement: { kind: 'named', name: fields.named as string, params } };
 }
 
 type DecodedExpectation =

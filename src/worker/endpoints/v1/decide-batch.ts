@@ -1,64 +1,146 @@
 // Decides how a batch runs, and whether each of its statements may be part of one, before anything runs. Pure.
 import type { Caller } from '../../../shared/clients/caller.ts';
 import { isAllowed } from '../../../shared/clients/client.ts';
+import type { OwnClaims } from '../../../shared/named/own-claims.ts';
+import type { NamedStatement } from '../../../shared/named/statement.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
-import type { Known } from '../../execution/statement-effects.ts';
 import { dependsOnRowCount } from '../../execution/warnings.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
 import { forbidden, type Refused, refuse } from '../../failure/failure.ts';
-import { decideStatement, type StatementSettings, type StatementWish } from '../statement.ts';
-import type { AskedStatement, BatchRequest } from './batch-request.ts';
+import { batchOf, createStep, type DecidedBatch, decideStep } from '../batch-step.ts';
+import { stepsOf, writeNamed } from '../named/call.ts';
+import { noSuchStatement } from '../named/failures.ts';
+import type { NamedStatements } from '../named/statements.ts';
+import type { SqlSection } from '../sections.ts';
+import { decideStatement, type StatementWish } from '../statement.ts';
+import type { AskedNamed, AskedSql, AskedStatement, BatchRequest } from './batch-request.ts';
 
-/** A batch to run, or why nothing is run. */
-export type DecidedBatch = { readonly ok: true; readonly batch: Batch } | Refused;
+/** A batch to run, and what its named statements ask for; or why nothing is run. */
+export type DecidedRequest =
+  | {
+      readonly ok: true;
+      readonly batch: Batch;
+      /** For each statement, the named one that it is; null: it is SQL. */
+      readonly named: readonly (NamedStatement | null)[];
+      /** The claims that are bound, as text: a part of what owns the batch. '' if there are none. */
+      readonly claims: string;
+      readonly ownClaims: OwnClaims;
+    }
+  | Refused;
 
-/**
- * Decides how a request to /v1/batch runs. The first statement that may not run refuses all of them.
- * @param maxBytes how long a statement may become by its parameters
- * @param catalogue what is known of the server's tables and functions
- */
-export function* decideBatch(
-  config: StatementSettings,
-  request: BatchRequest,
-  caller: Caller,
-  maxBytes: number,
-  catalogue: Known,
-): Pieces<DecidedBatch> {
-  const isReadOnly = config.readOnly || request.readOnly;
+/** The parts of a worker and of a section that decide about a batch. */
+export type BatchContext = {
+  readonly caller: Caller;
+  readonly section: SqlSection;
+  readonly statements: NamedStatements;
+};
+
+/** One statement of a batch, decided. */
+type Decided =
+  | {
+      readonly ok: true;
+      readonly step: BatchStep;
+      readonly named: NamedStatement | null;
+      readonly claims: string;
+      readonly ownClaims: OwnClaims;
+    }
+  | Refused;
+
+/** Decides how a request to /v1/batch runs. The first statement that may not run refuses all of them. */
+export function* decideBatch(request: BatchRequest, context: BatchContext): Pieces<DecidedRequest> {
+  const isReadOnly = context.section.config.readOnly || request.readOnly;
   const steps: BatchStep[] = [];
+  const named: (NamedStatement | null)[] = [];
+  const ownClaims = new Map<string, string>();
+  let claims = '';
   for (const [number, asked] of request.statements.entries()) {
     if (number % statementsInPiece === statementsInPiece - 1) yield;
-    const next = request.statements[number + 1];
-    const showsWarnings = request.showWarnings && !dependsOnRowCount(next?.sql ?? '');
-    const wish = wishOf(asked, caller, isReadOnly, showsWarnings);
-    const decided = isAllowed(caller.client, 'sql')
-      ? yield* decideStatement(config, wish, maxBytes, catalogue)
-      : noSql;
-    const step = decided.ok ? decideStep(decided.statement, asked) : decided;
-    if (!step.ok) {
-      const { failure } = step;
+    const showsWarnings = request.showWarnings && !isWarningLost(request.statements[number + 1]);
+    const decided =
+      asked.kind === 'named'
+        ? yield* decideNamedStep(asked, request, showsWarnings, context)
+        : yield* decideSqlStep(asked, isReadOnly, showsWarnings, context);
+    if (!decided.ok) {
+      const { failure } = decided;
       const place = { ...failure.place, statement: number };
       return { ok: false, failure: { ...failure, place } };
     }
-    steps.push(step.step);
+    steps.push(decided.step);
+    named.push(decided.named);
+    claims += decided.claims;
+    for (const [path, value] of decided.ownClaims) ownClaims.set(path, value);
   }
-  return {
-    ok: true,
-    batch: {
-      kind: 'batch',
-      steps,
-      // Only in a READ ONLY transaction does the server promise that nothing is written.
-      isAtomic: request.isAtomic || isReadOnly,
-      isolation: request.isolation,
-      isReadOnly,
-      maxRetries: request.retry,
-      isDryRun: false,
-      mustUndo: null,
-      key: null,
-    },
+  const batch: Batch = {
+    kind: 'batch',
+    steps,
+    // Only in a READ ONLY transaction does the server promise that nothing is written.
+    isAtomic: request.isAtomic || isReadOnly,
+    isolation: request.isolation,
+    isReadOnly,
+    maxRetries: request.retry,
+    isDryRun: false,
+    mustUndo: null,
+    key: null,
   };
+  return { ok: true, batch, named, claims, ownClaims };
 }
+
+/** Whether asking for warnings behind a statement would change what the next one sees. */
+function isWarningLost(next: AskedStatement | undefined): boolean {
+  return next?.kind === 'sql' && dependsOnRowCount(next.sql);
+}
+
+const noClaims: OwnClaims = new Map();
+
+function* decideSqlStep(
+  asked: AskedSql,
+  isReadOnly: boolean,
+  showsWarnings: boolean,
+  { caller, section: { config, context } }: BatchContext,
+): Pieces<Decided> {
+  if (!isAllowed(caller.client, 'sql')) return noSql;
+  const wish = wishOf(asked, caller, isReadOnly, showsWarnings);
+  const maxBytes = context.maxStatementBytes();
+  const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
+  const step = decided.ok ? decideStep(decided.statement, asked.expect) : decided;
+  return step.ok ? { ...step, named: null, claims: '', ownClaims: noClaims } : step;
+}
+
+const batchInBatch = refuse(
+  'NOT_IN_TRANSACTION',
+  'A named :batch is a transaction of its own: it is not allowed in a batch.',
+);
+const needsAtomic = refuse(
+  'NOT_IN_TRANSACTION',
+  'This named statement is undone unless it does what is expected of it: it needs a transaction, and atomic is false.',
+);
+
+function* decideNamedStep(
+  { name, params }: AskedNamed,
+  { isAtomic, readOnly, showWarnings }: BatchRequest,
+  showsWarnings: boolean,
+  { caller, section, statements }: BatchContext,
+): Pieces<Decided> {
+  if (!isAllowed(caller.client, 'named')) return noNamed;
+  const entry = statements.find(caller.client, name, section.config.section);
+  if (entry === null) return { ok: false, failure: noSuchStatement };
+  // Warnings name tables and columns.
+  if (showWarnings && !isAllowed(caller.client, 'sql')) return noSql;
+  if (entry.statement.kind === 'batch') return batchInBatch;
+  const given = { kind: 'json', params } as const;
+  const call = { entry, section, caller, given, readOnly, format: null, showsWarnings };
+  const written = yield* writeNamed(call);
+  if (!written.ok) return written;
+  const [step] = stepsOf(written.parts);
+  if (step === undefined) throw new Error('a named statement has a part');
+  if (!isAtomic && step.expect !== null && !entry.statement.isRead) return needsAtomic;
+  const { claims, ownClaims } = written;
+  return { ok: true, step, named: entry.statement, claims, ownClaims };
+}
+
+/** A named statement needs that permission, beside the one for batches. */
+const noNamed: Refused = { ok: false, failure: forbidden('named') };
 
 /** A step that is SQL needs that permission, beside the one for batches. */
 const noSql: Refused = { ok: false, failure: forbidden('sql') };
@@ -67,7 +149,7 @@ const noSql: Refused = { ok: false, failure: forbidden('sql') };
 const statementsInPiece = 64;
 
 function wishOf(
-  { sql, params }: AskedStatement,
+  { sql, params }: AskedSql,
   caller: Caller,
   readOnly: boolean,
   showsWarnings: boolean,
@@ -85,53 +167,6 @@ function wishOf(
     showsWarnings,
     format: null,
   };
-}
-
-function decideStep(
-  statement: AnalysedStatement,
-  { expect }: AskedStatement,
-): { readonly ok: true; readonly step: BatchStep } | Refused {
-  const whyNot = whyNotInTransaction(statement.analysis);
-  return whyNot === null
-    ? { ok: true, step: createStep(statement, expect) }
-    : refuse('NOT_IN_TRANSACTION', `The statement is not allowed in a batch: ${whyNot}.`);
-}
-
-/** Without the semicolons at its end, so that another one may follow. */
-function createStep(statement: AnalysedStatement, expect: Expectation | null): BatchStep {
-  const [only] = statement.analysis.statements;
-  const sql = statement.sql.slice(only?.start ?? 0, only?.end);
-  return { sql, statement, isCall: only?.isCall === true, expect };
-}
-
-/** A batch of one statement; or why it may not be one. */
-export function decideSingle(statement: AnalysedStatement): DecidedBatch {
-  const whyNot = whyNotInTransaction(statement.analysis);
-  if (whyNot !== null) {
-    return refuse(
-      'NOT_IN_TRANSACTION',
-      `The statement is not allowed with an Idempotency-Key: ${whyNot}.`,
-    );
-  }
-  return batchOfOne(createStep(statement, null), { isReadOnly: statement.isReadOnly });
-}
-
-function batchOfOne(
-  step: BatchStep,
-  differences: Pick<Batch, 'isReadOnly'> & Partial<Pick<Batch, 'isDryRun' | 'mustUndo'>>,
-): DecidedBatch {
-  const batch: Batch = {
-    kind: 'batch',
-    steps: [step],
-    isAtomic: true,
-    isolation: null,
-    maxRetries: 0,
-    isDryRun: false,
-    mustUndo: null,
-    key: null,
-    ...differences,
-  };
-  return { ok: true, batch };
 }
 
 /** Why a statement may have to be undone. */
@@ -159,9 +194,10 @@ export function decideUndoable(
     maxAffected === null || isRead
       ? null
       : { of: 'affected_rows', min: 0, max: maxAffected, code: 'TOO_MANY_ROWS' };
-  return batchOfOne(createStep(statement, expect), {
+  const batch = batchOf([createStep(statement, expect)], {
     isReadOnly: statement.isReadOnly || (isRead && readOnlyAllowed),
     isDryRun,
     mustUndo: isRead || tables === null ? null : { tables },
   });
+  return { ok: true, batch };
 }

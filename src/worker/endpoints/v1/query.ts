@@ -12,13 +12,14 @@ import type { OpenTransactions } from '../../execution/transactions/open-transac
 import type { AnalysedStatement } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
+import { decideSingle } from '../batch-step.ts';
 import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import { findTransaction, statementOver } from '../held-requests.ts';
 import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, lowerLimit, Sections, type SqlSection, takesKeys } from '../sections.ts';
 import { decideStatement, notInTransaction, type StatementWish } from '../statement.ts';
-import { decideSingle, decideUndoable } from './decide-batch.ts';
+import { decideUndoable } from './decide-batch.ts';
 import {
   checkHeaders,
   chooseJson,

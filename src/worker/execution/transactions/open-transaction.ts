@@ -66,6 +66,8 @@ export class OpenTransaction implements Routed {
   readonly #times: TransactionLimits;
   readonly #events: TransactionEvents;
   readonly #waiting: Step[] = [];
+  /** The values of claims that its statements have bound. */
+  readonly #claims = new Map<string, string>();
   /** The step that runs; null: it is idle. */
   #current: Step | null = null;
   /** Why it ends as soon as no step runs; null: it stays open. */
@@ -98,6 +100,19 @@ export class OpenTransaction implements Routed {
     this.#events = events;
     this.#totalTimer = setTimeout(() => this.#expire(), times.totalMs);
     this.#beIdle();
+  }
+
+  /**
+   * Binds it to values of claims: from then on, calls with other values of these claims are another user's.
+   * @param claims values by the paths of their claims
+   * @returns false: it is bound to other values already
+   */
+  bindClaims(claims: ReadonlyMap<string, string>): boolean {
+    for (const [path, value] of claims) {
+      if ((this.#claims.get(path) ?? value) !== value) return false;
+    }
+    for (const [path, value] of claims) this.#claims.set(path, value);
+    return true;
   }
 
   get session(): Session {

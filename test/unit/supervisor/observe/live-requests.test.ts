@@ -18,6 +18,7 @@ const request = (id: number, age_ms: number): LiveRequest => ({
   address: null,
   backend: null,
   section: 'world',
+  named: null,
   shape: null,
 });
 

@@ -24,12 +24,14 @@ test('sums over workers, and sorts by share of the time', () => {
   const fast = {
     section: 'world',
     client: 'default',
+    named: null,
     digest: 'select ?',
     sums: part([1, 1, 1], 'fast'),
   };
   const slow = {
     section: 'world',
     client: 'default',
+    named: null,
     digest: 'select slow',
     sums: part([60], 'slow'),
   };
@@ -76,7 +78,7 @@ test('a statement that suddenly takes long comes to the top, though thousands ha
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, ms: number) =>
     totals.add({
-      statements: [{ section: 'world', client: 'default', digest, sums: part([ms], 'r') }],
+      statements: [{ section: 'world', client: 'default', named: null, digest, sums: part([ms], 'r') }],
       other: null,
     });
   for (let number = 0; number < 3000; number += 1) tell(`select old${number}`, 50_000);
@@ -92,7 +94,7 @@ test('reports the last ten minutes of the statements with the most time in them,
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, runs: readonly number[]) =>
     totals.add({
-      statements: [{ section: 'world', client: 'default', digest, sums: part(runs, 'r') }],
+      statements: [{ section: 'world', client: 'default', named: null, digest, sums: part(runs, 'r') }],
       other: null,
     });
   for (let number = 0; number < 1000; number += 1) tell(`select old${number}`, [50_000]);
@@ -163,6 +165,7 @@ const ran = {
   connectingMs: 0,
   firstRowMs: 0,
   section: 'world',
+  named: null,
   client: 'default',
   user: null,
   status: 200,

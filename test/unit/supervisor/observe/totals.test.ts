@@ -32,7 +32,7 @@ const state = {
   logLinesLost: 0,
   certificates: [],
   expiringClients: [],
-  credentialFiles: [],
+  renewedKeys: [],
   fileFaults: [],
   primariesUnsaved: 0,
   startedAt: 1,

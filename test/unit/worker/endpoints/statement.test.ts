@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultCaller } from '../../../../src/shared/clients/caller.ts';
+import type { Config } from '../../../../src/shared/config/config.ts';
 import { allAtOnce } from '../../../../src/shared/pieces.ts';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import {
@@ -60,14 +61,21 @@ test('a section that only reads, or a request, refuses a write and runs a read R
 test('a batch that only reads runs in a transaction, with the field or without', () => {
   const batchOf = (section: boolean, readOnly: boolean) => {
     const request: BatchRequest = {
-      statements: [{ sql: 'select 1', params: [], expect: null }],
+      statements: [{ kind: 'sql', sql: 'select 1', params: [], expect: null }],
       isAtomic: false,
       isolation: null,
       readOnly,
       retry: 0,
     } as unknown as BatchRequest;
     const decided = allAtOnce(
-      decideBatch({ ...settings, readOnly: section }, request, defaultCaller, 1000, nothingKnown),
+      decideBatch(request, {
+        caller: defaultCaller,
+        section: {
+          config: { ...settings, readOnly: section } as Config,
+          context: { maxStatementBytes: () => 1000, catalogue: () => nothingKnown } as never,
+        },
+        statements: {} as never,
+      }),
     );
     if (!decided.ok) return assert.fail(decided.failure.code);
     return [decided.batch.isAtomic, decided.batch.isReadOnly];

@@ -11,6 +11,7 @@ const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeS
   connectingMs: 0,
   firstRowMs: 0,
   section: 'world',
+  named: null,
   client: 'default',
   user: null,
   status: 200,

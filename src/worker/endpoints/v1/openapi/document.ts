@@ -11,11 +11,13 @@ import { version } from '../../../../shared/process/build.ts';
 import { jsonType } from '../../../encode/head.ts';
 import { sendText } from '../../../http/reply.ts';
 import type { Handler } from '../../endpoint.ts';
+import type { NamedEntry, NamedStatements } from '../../named/statements.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import type { MediaType } from '../headers.ts';
 import { queryFields } from '../request.ts';
 import { beginFields, endFields } from '../transaction-request.ts';
 import { insidePaths, insideSchemas } from './inside.ts';
+import { type CommonParts, describeNamed } from './named.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
 
 /** Codes that no request to a path of /v1 gets. */
@@ -26,6 +28,19 @@ const neverHere: ReadonlySet<FailureCode> = new Set([
   'PARAMS_SEVERAL',
   'NO_METRICS',
 ]);
+
+/** Codes that only calls of named statements get. */
+const ofNamed: ReadonlySet<FailureCode> = new Set([
+  'KEY_REQUIRED',
+  'PARAMETER',
+  'CLAIM_MISSING',
+  'CLAIM_INVALID',
+  'ENUM_UNKNOWN',
+  'NO_ROW',
+  'NOT_ONE_ROW',
+]);
+/** Codes that other paths get for a path alone, and named statements for their names too. */
+const ofNames: ReadonlySet<FailureCode> = new Set(['NOT_FOUND', 'METHOD_NOT_ALLOWED']);
 
 /** Statuses of replies that leave before a request's path is known, in the format of /db. */
 const beforeItsPath: ReadonlySet<number> = new Set([400, 408, 414, 431, 503]);
@@ -93,10 +108,13 @@ const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema
   },
 };
 
-/** The document, as an object for JSON. */
-export function describeV1(): Schema {
-  const failed = describeFailures();
-  const post = (operation: Operation) => ({ post: describeOperation(operation, failed) });
+/** The document, as an object for JSON. @param named the statements that the caller may call */
+export function describeV1(named: readonly NamedEntry[] = []): Schema {
+  const failed = describeFailures(false);
+  const failedNamed = named.length === 0 ? failed : describeFailures(true);
+  const post = (operation: Operation) => ({
+    post: describeOperation(operation, operation.mayCallNamed === true ? failedNamed : failed),
+  });
   return {
     openapi: '3.1.1',
     info: {
@@ -121,6 +139,7 @@ export function describeV1(): Schema {
       }),
       '/v1/batch': post({
         operationId: 'batch',
+        mayCallNamed: true,
         summary: 'Runs several statements in one transaction.',
         takesKey: true,
         asked: 'BatchRequest',
@@ -146,6 +165,7 @@ export function describeV1(): Schema {
         asked: 'EndRequest',
         reply: refer('RolledBack'),
       }),
+      ...(named.length > 0 && describeNamed(named, commonParts(failedNamed))),
       ...insidePaths,
     },
     components: {
@@ -156,7 +176,10 @@ export function describeV1(): Schema {
         EndRequest: describeRequest(endFields, ['transaction']),
         QueryRequest: describeRequest(queryFields, ['sql']),
         BatchRequest: describeRequest(batchFields, ['statements']),
-        BatchStatement: describeRequest(batchStatementFields, ['sql']),
+        BatchStatement: {
+          ...describeRequest(batchStatementFields, []),
+          oneOf: [{ required: ['sql'] }, { required: ['named'] }],
+        },
       },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
@@ -169,6 +192,7 @@ type Operation = {
   readonly summary: string;
   readonly description?: string;
   readonly takesKey?: boolean;
+  readonly mayCallNamed?: boolean;
   /** The schema of the request. */
   readonly asked: string;
   readonly status?: number;
@@ -199,12 +223,15 @@ function describeOperation(operation: Operation, failed: Schema): Schema {
 }
 
 /** A response for every status with which a request can fail, with what it can mean. */
-function describeFailures(): Schema {
+function describeFailures(isNamed: boolean): Readonly<Record<string, Schema>> {
   const meanings = new Map<number, string[]>();
   const add = (status: number, meaning: string) =>
     meanings.set(status, [...(meanings.get(status) ?? []), meaning]);
   for (const [code, facts] of Object.entries(failures) as [FailureCode, FailureFacts][]) {
-    if (neverHere.has(code) || facts.repeat === 'unreported') continue;
+    const isElsewhere = isNamed
+      ? neverHere.has(code) && !ofNames.has(code)
+      : neverHere.has(code) || ofNamed.has(code);
+    if (isElsewhere || facts.repeat === 'unreported') continue;
     add(facts.status, `\`${code}\`: ${facts.meaning}.`);
     if (facts.sentStatus !== undefined) add(facts.sentStatus, `\`${code}\`: ${facts.meaning}.`);
   }
@@ -234,10 +261,22 @@ function describeFailure(status: number, meanings: readonly string[]): Schema {
   };
 }
 
-/** The document as text, made once for each worker. */
-export function createOpenapi(): Handler {
-  const text = JSON.stringify(describeV1());
-  return (_request, response, _head, { requestId }) => {
+function commonParts(failed: Readonly<Record<string, Schema>>): CommonParts {
+  return {
+    parameters: [tokenParameter, traceParameter],
+    keyParameter,
+    headers: { ...requestIdHeader, ...seenHeaders },
+    rowFormats,
+    failed,
+  };
+}
+
+/** The document as text. Without named statements it is made once for each worker. */
+export function createOpenapi(statements: NamedStatements): Handler {
+  const plain = JSON.stringify(describeV1([]));
+  return (_request, response, _head, { requestId, caller }) => {
+    const named = statements.list(caller.client);
+    const text = named.length === 0 ? plain : JSON.stringify(describeV1(named));
     response.setHeader('X-Request-ID', requestId);
     sendText(response, text, jsonType);
   };

@@ -161,13 +161,18 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     worker: count,
     backend: maybeText,
     section: text,
-    shape: { ...maybeText, description: 'The statements without literals.' },
+    named: { ...maybeText, description: 'The named statement that it calls.' },
+    shape: {
+      ...maybeText,
+      description: 'The statements without literals; null for clients without `sql` and `observe`.',
+    },
   }),
   Statement: closed(
     {
       digest: { ...text, description: 'Without literals; `other` for all that are not listed.' },
       section: { ...text, description: 'Missing from `other`.' },
       client: { ...text, description: 'The name of the client; missing from `other`.' },
+      name: { ...text, description: 'Of a named statement.' },
       count,
       errors: count,
       errors_by: { ...countsByName, description: "By MySQL's name or by the code." },
@@ -184,7 +189,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
         description: 'The last ten minutes, of those that have taken most time in them.',
       },
     },
-    ['section', 'client'],
+    ['section', 'client', 'name'],
   ),
   Statements: closed({
     history: closed({

@@ -17,6 +17,7 @@ const count = { type: 'integer', minimum: 0 };
 /** A request's field: what it may be beside null, which is as good as absent. */
 const fields: Readonly<Record<string, Schema>> = {
   sql: { ...text, minLength: 1, description: 'One statement.' },
+  named: { ...text, description: 'The name of a named statement, in place of `sql`.' },
   params: {
     description: 'Values for `?` in an array, for `:name` in an object. An array is for `IN (?)`.',
     anyOf: [
