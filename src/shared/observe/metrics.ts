@@ -74,6 +74,16 @@ export const workerMetrics = {
     help: 'Replies that were reset because their readers were slow while other requests waited for a connection.',
     labels: [],
   },
+  dbhttpd_named_calls_total: {
+    type: 'counter',
+    help: 'Calls of each named statement that had a result, and those that failed. A statement appears with its first call.',
+    labels: ['name', 'result'],
+  },
+  dbhttpd_named_seconds_total: {
+    type: 'counter',
+    help: 'Time for which the database has worked on each named statement.',
+    labels: ['name'],
+  },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },
   dbhttpd_reply_bytes_total: { type: 'counter', help: 'Bytes of reply bodies.', labels: [] },
   dbhttpd_client_requests_total: {

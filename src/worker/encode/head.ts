@@ -16,6 +16,8 @@ export type ReplyHead = {
   readonly headers: readonly string[];
   /** The same as lines. */
   readonly lines: string;
+  /** Whether caches may keep the reply. It has one line Vary then: some caches read the last one alone. */
+  readonly isCacheable?: boolean;
 };
 
 /** Creates a head; create each only once. @param more headers beside the usual ones */
@@ -31,7 +33,7 @@ export function createReplyHead(
 /** The same head with more headers. */
 export function withHeaders(head: ReplyHead, more: readonly string[]): ReplyHead {
   const headers = [...head.headers, ...more];
-  return { status: head.status, headers, lines: headerLines(headers) };
+  return { ...head, headers, lines: headerLines(headers) };
 }
 
 /** The headers of a reply with a body of this type, except its length. */

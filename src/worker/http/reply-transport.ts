@@ -39,7 +39,7 @@ export class ReplyTransport implements Transport {
   }
 
   sendWhole(head: ReplyHead, bytes: Buffer, length: number, sent: () => void): void {
-    if (length > oneWriteBytes) {
+    if (length > oneWriteBytes || head.isCacheable === true) {
       const headers = [...this.#headers(head), 'Content-Length', String(length)];
       this.#response.writeHead(head.status, headers);
       this.#response.end(bytes.subarray(0, length), sent);
@@ -81,7 +81,9 @@ function mergeVary(
   set: ReturnType<OutgoingReply['getHeader']>,
 ): readonly string[] {
   const at = headers.indexOf('Vary') + 1;
-  return set === undefined || at === 0 ? headers : headers.with(at, `${set}, ${headers[at]}`);
+  const own = headers[at] ?? '';
+  const isThere = set === undefined || at === 0 || own.includes(String(set));
+  return isThere ? headers : headers.with(at, `${set}, ${own}`);
 }
 
 /** Up to this size a reply is not compressed: it fits into one network packet, or nearly. */

@@ -69,6 +69,8 @@ export class SectionMetrics {
   };
   readonly #outcomes = startAtZero(outcomes);
   readonly #transactionEnds = startAtZero(transactionEnds);
+  /** The calls of named statements. Their names are those of the operator's files. */
+  readonly #named = new Map<string, { ok: number; failed: number; seconds: number }>();
 
   /** @param slowMs statements that run for at least this long are slow; 0: none is */
   constructor(section: string, slowMs: number) {
@@ -85,11 +87,19 @@ export class SectionMetrics {
     this.#replyBytes += summary.bytes;
     this.#queueSeconds += summary.queueMs / 1000;
     countOne(this.#outcomes, summary.outcome);
+    if (summary.named !== null) this.#countNamed(summary.named, summary);
     if (isDataRefusal(summary.code, summary.errno)) this.#dataRefusals += 1;
     // Refusals are quick: if they counted, thousands of them would make an overload look fast.
     if (summary.outcome === 'not_executed') return;
     this.#durations.observe(summary.durationMs / 1000);
     this.#countPhases(summary);
+  }
+
+  #countNamed(name: string, { outcome, databaseMs }: ExchangeSummary): void {
+    const counts = this.#named.get(name) ?? { ok: 0, failed: 0, seconds: 0 };
+    this.#named.set(name, counts);
+    counts[outcome === 'ok' ? 'ok' : 'failed'] += 1;
+    counts.seconds += databaseMs / 1000;
   }
 
   /** Counts a transaction that a client held; to be called when it has ended. */
@@ -116,6 +126,11 @@ export class SectionMetrics {
       ...[...this.#transactionEnds].map(([end, value]) =>
         sample('dbhttpd_transactions_ended_total', value, { section, end }),
       ),
+      ...[...this.#named].flatMap(([name, { ok, failed, seconds }]) => [
+        sample('dbhttpd_named_calls_total', ok, { section, name, result: 'ok' }),
+        sample('dbhttpd_named_calls_total', failed, { section, name, result: 'failed' }),
+        sample('dbhttpd_named_seconds_total', seconds, { section, name }),
+      ]),
       sample('dbhttpd_replies_cut_total', this.#cutReplies, { section }),
       sample('dbhttpd_readers_given_up_total', this.readersGivenUp, { section }),
       sample('dbhttpd_rows_total', this.#rows, { section }),

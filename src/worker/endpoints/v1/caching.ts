@@ -17,5 +17,5 @@ export function cachedHead(head: ReplyHead, maxAgeS: number, isPublic: boolean):
   }
   const control = `${isPublic ? 'public' : 'private'}, max-age=${maxAgeS}`;
   headers.push('Cache-Control', control, 'Vary', vary);
-  return { status: head.status, headers, lines: headerLines(headers) };
+  return { status: head.status, headers, lines: headerLines(headers), isCacheable: true };
 }
