@@ -25,7 +25,7 @@ export function shownUser({ user }: Caller): string | null {
   return user !== null && user.length > maxShown ? `${user.slice(0, maxShown)}…` : user;
 }
 
-/** What decides whose a running request is. */
+/** The part of a caller that decides whose a running request is. */
 export type RequestOwner = Pick<Caller, 'owner' | 'claims'>;
 
 const noClaims: Claims = Object.freeze({});

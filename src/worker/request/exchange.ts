@@ -519,7 +519,7 @@ export class Exchange
   /** The failure as the client may see it. The log has what is left out. */
   #shown<Shown extends AnyFailure>(failure: Shown): Shown {
     const { explain, record } = this.#request;
-    // It replaces status, code and message, and nothing by which failures are told apart.
+    // It replaces status, code and message, and keeps the kind of failure.
     const explained = explain === null ? failure : (explain(failure) as Shown);
     if (isAllowed(record.caller.client, 'sql')) return explained;
     if (hasNames(failure)) this.#context.observe({ kind: 'failure hidden', failure, record });

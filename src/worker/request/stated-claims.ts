@@ -1,4 +1,4 @@
-// The header Dbhttpd-Claims: a trusted backend states claims of the user for whom it asks.
+// The header Dbhttpd-Claims: a trusted backend states claims of one of its users.
 import { isUtf8 } from 'node:buffer';
 import type { Caller } from '../../shared/clients/caller.ts';
 import { parseJsonObject } from '../../shared/named/json-value.ts';

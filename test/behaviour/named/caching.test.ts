@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import type { Reply } from '../../support/ask.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../clients/support/clients-file.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 import { cacheStatusOf, type NginxCache, startNginxCache } from './support/nginx-cache.ts';
 
@@ -141,7 +141,7 @@ test('a reply to credentials is kept by no shared cache, and no other reply is t
   }
 });
 
-test('users who are told apart by claims never get a stored reply', async () => {
+test('users with different claims never get a stored reply', async () => {
   for (const cache of caches()) {
     const ask = (name: string, who: string) =>
       cache.get(mark('/v1/named/mine'), {

@@ -70,6 +70,11 @@ insert into order_lines (order_id, sku, n)
 select id, status from orders where id = :id;
 update orders set total = (select sum(n) from order_lines where order_id = :id) where id = :id;
 
+-- name: take :one
+-- for: web
+-- param total: int
+delete from orders where total = :total returning id, status;
+
 -- name: private :many
 -- for: app
 select 1 as one;
@@ -253,6 +258,24 @@ test('a key executes a call once, and a statement can require one', async () => 
   assert.equal(replayed.text, placed.text);
 });
 
+test('a write with one row is undone if it has none or several, and a key keeps its row', async (t) => {
+  if (database.flavour !== 'mariadb') return t.skip('only MariaDB has RETURNING');
+  await database.query(
+    "insert into orders values (70, 'open', 700), (71, 'open', 710), (72, 'open', 710)",
+  );
+  assert.deepEqual(codeOf(await call('take', { total: 404 })), [404, 'NO_ROW']);
+  const several = await call('take', { total: 710 });
+  assert.deepEqual(codeOf(several), [422, 'NOT_ONE_ROW']);
+  assert.equal(several.json<{ outcome: string }>().outcome, 'rolled_back');
+  assert.equal((await database.query('select * from orders where total = 710')).length, 2);
+  const headers = { 'Idempotency-Key': 'taken' };
+  const first = await call('take', { total: 700 }, {}, headers);
+  assert.equal(first.text, '{"id":"70","status":"open"}');
+  const again = await call('take', { total: 700 }, {}, headers);
+  assert.deepEqual([again.status, again.text], [200, first.text]);
+  assert.equal((await get('take?total=1')).status, 405);
+});
+
 test('a statement runs in a transaction that the client holds', async () => {
   const begun = await gateway.post('/v1/transaction', {}, { headers: asWeb });
   const { transaction } = begun.json<{ transaction: string }>();
@@ -328,7 +351,7 @@ test('the list has what the caller may call, and nothing else', async () => {
   const ofWeb = await list(asWeb);
   assert.deepEqual(
     ofWeb.map(({ name }) => name),
-    ['add', 'any_order', 'open', 'order', 'orders', 'pay', 'place', 'some_orders', 'touch'],
+    ['add', 'any_order', 'open', 'order', 'orders', 'pay', 'place', 'some_orders', 'take', 'touch'],
   );
   assert.deepEqual(
     ofWeb.find(({ name }) => name === 'order'),

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../clients/support/clients-file.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 
 const rows = 3000;

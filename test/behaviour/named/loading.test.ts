@@ -7,7 +7,7 @@ import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../clients/support/clients-file.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory, type NamedDirectory } from './support/named-directory.ts';
 
 const database = useDatabase();
@@ -61,8 +61,8 @@ test('a start with faulty files ends with 78, and reports every fault with file 
     return true;
   });
   for (const file of ['other.sql', 'twice.sql', 'twice_more.sql']) directory.erase(file);
-  directory.write(statement('good', 'nobody'));
-  await assert.rejects(start({ named: directory.path }), /there is no client `nobody`/);
+  directory.write(statement('good', 'stranger'));
+  await assert.rejects(start({ named: directory.path }), /there is no client `stranger`/);
 });
 
 test('SIGHUP replaces all statements, or none, and shows each fault until it is gone', async () => {

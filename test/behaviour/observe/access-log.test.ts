@@ -53,6 +53,7 @@ test('has for a request what came, what was answered, and how long it waited and
     trace_id: null,
     user: null,
     tool: null,
+    named: null,
     user_agent: 'tester/1',
     referer: 'http://a/b',
   });

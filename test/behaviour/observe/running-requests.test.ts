@@ -92,6 +92,7 @@ test('all running requests are listed, by any worker, and each can be ended with
       'address',
       'backend',
       'section',
+      'named',
       'shape',
       'worker',
     ]);

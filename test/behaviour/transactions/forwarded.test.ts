@@ -115,6 +115,7 @@ test('a request that is passed on is one line of the access log, with all that o
     trace_id: trace,
     user: null,
     tool: null,
+    named: null,
     user_agent: 'tester/1',
     referer: null,
   });

@@ -8,7 +8,7 @@ import { omitRows, V1Json, type V1ReplyOptions } from './v1-json.ts';
 
 const head = createReplyHead(200, jsonType);
 
-/** What becomes of the result of a statement. */
+/** The places of a statement's result in the reply. If it has none, the result is left out. */
 export type ShownPart = {
   /** Its name among the steps; null: it has none. */
   readonly step: string | null;
@@ -56,7 +56,7 @@ class NamedBatch extends V1Json<NamedBatchOptions> {
     return super.restart();
   }
 
-  /** What is shown stays where it is until the end, so that it counts as memory of the reply. */
+  /** Results that are shown stay where they are until the end, so that they count as memory of the reply. */
   #endStatement(): void {
     if (this.isRefused) return;
     this.endResults();

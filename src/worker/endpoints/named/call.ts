@@ -23,7 +23,7 @@ import type { NamedEntry } from './statements.ts';
 /** A call of a statement that its caller may call. */
 export type NamedCall = {
   readonly entry: NamedEntry;
-  /** Of the statement, with the client's limits. */
+  /** The section of the statement, with the client's limits. */
   readonly section: SqlSection;
   readonly caller: Caller;
   readonly given: GivenValues;
@@ -93,7 +93,7 @@ function unlessMet({ of, min, max }: CalledExpect): Expectation {
   return { of, min, max, code: 'EXPECTATION_FAILED' };
 }
 
-/** Where and with what a call runs. */
+/** The key and the transaction of a call. */
 export type NamedPlace = {
   /** Makes the key of the owner's request; null: the request has none. */
   readonly keyFor: ((owner: string) => Pieces<KeyOfCall>) | null;
@@ -111,7 +111,7 @@ export type HeldPlace = {
   readonly claim: (claims: OwnClaims) => Failure | null;
 };
 
-/** What runs for a call, and what its failures mean to its client; or why nothing runs. */
+/** The work of a call, and the meaning of its failures; or why nothing runs. */
 export type DecidedNamed =
   | {
       readonly ok: true;
@@ -121,7 +121,7 @@ export type DecidedNamed =
     }
   | Refused;
 
-/** Decides on a call: the one way in which named statements run, whoever asks for them. */
+/** Decides on a call: the one way in which named statements run, for every door. */
 export function* decideNamed(call: NamedCall, { keyFor, held }: NamedPlace): Pieces<DecidedNamed> {
   const { statement } = call.entry;
   if (statement.isKeyRequired && keyFor === null) return { ok: false, failure: keyRequired };

@@ -111,7 +111,7 @@ export function createNamedEndpoint(
         caller,
         given: asked.given,
         readOnly: isGet,
-        format: `named ${type} ${name} ${section.config.maxRows}`,
+        format: `named ${type} ${entry.statement.kind} ${name} ${section.config.maxRows}`,
       };
       const decided = yield* decideNamed(named, { keyFor, held });
       if (!decided.ok) return decided;

@@ -178,7 +178,10 @@ export function describeV1(named: readonly NamedEntry[] = []): Schema {
         BatchRequest: describeRequest(batchFields, ['statements']),
         BatchStatement: {
           ...describeRequest(batchStatementFields, []),
-          oneOf: [{ required: ['sql'] }, { required: ['named'] }],
+          oneOf: ['sql', 'named'].map((name) => ({
+            properties: { [name]: { type: 'string' } },
+            required: [name],
+          })),
         },
       },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
