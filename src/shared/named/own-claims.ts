@@ -1,5 +1,4 @@
 // The claims that a named statement binds: what a call does belongs to their values.
-import { isLosslessNumber } from 'lossless-json';
 import type { Claims } from '../clients/caller.ts';
 import type { NamedStatement } from './statement.ts';
 
@@ -34,7 +33,11 @@ function textAt(claims: Claims, path: readonly string[]): string | null {
   return found === undefined ? null : JSON.stringify(found, exactNumbers);
 }
 
+/** A message between processes keeps the fields of a LosslessNumber, and not its class. */
 function exactNumbers(_: string, value: unknown): unknown {
-  // A message between processes keeps their fields, and not their methods.
-  return isLosslessNumber(value) ? value.value : value;
+  const isNumber =
+    typeof value === 'object' &&
+    value !== null &&
+    (value as { readonly isLosslessNumber?: unknown }).isLosslessNumber === true;
+  return isNumber ? (value as unknown as { readonly value: string }).value : value;
 }

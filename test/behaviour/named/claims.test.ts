@@ -235,6 +235,11 @@ test('a user lists and ends its own requests, and none of another one', async ()
 -- for: web
 -- param customer: int = claims.customer_id
 select ${gate.zero} as zero from notes where customer = :customer;
+
+-- name: gated_too :many
+-- for: backend
+-- param customer: int = claims.customer_id
+select ${gate.zero} + :customer as zero;
 `,
     'gated.sql',
   );
@@ -256,9 +261,15 @@ select ${gate.zero} as zero from notes where customer = :customer;
   });
   assert.deepEqual([own?.request_id, own?.named, own?.shape], ['of-one', 'gated', null]);
   assert.deepEqual(await list(other), []);
-  const end = (headers: Headers) =>
-    gateway.request('/v1/requests/of-one', { method: 'DELETE', headers });
+  const endOf = (id: string, headers: Headers) =>
+    gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers });
+  const end = (headers: Headers) => endOf('of-one', headers);
   assert.equal((await end(other)).status, 404);
+  const stated = call('gated_too', { params: {} }, { ...stating(7), 'X-Request-ID': 'stated' });
+  await eventually('it runs', async () => (await list(stating(7))).length === 1);
+  assert.deepEqual(await list(stating(8)), []);
+  assert.equal((await endOf('stated', stating(7))).status, 200);
+  await stated;
   assert.equal((await end(one)).status, 200);
   assert.deepEqual(codeOf(await running), [504, 'KILLED']);
 });
