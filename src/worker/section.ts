@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';
 import { parseIdempotencyTable } from '../shared/database/idempotency-table.ts';
+import type { NamedStatement } from '../shared/named/statement.ts';
 import type { Sample } from '../shared/observe/metrics.ts';
 import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';
@@ -155,6 +156,11 @@ export class Section {
   /** A statement through another worker may have changed tables. */
   tablesChanged(): void {
     for (const { catalogue } of this.all) catalogue.outdate();
+  }
+
+  /** Has every server asked about these named statements, and about no others. */
+  useNamed(statements: readonly NamedStatement[]): void {
+    for (const { catalogue } of this.all) catalogue.useNamed(statements);
   }
 
   /** All workers remember this of its primary from now on. */

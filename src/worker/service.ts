@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { listClients } from '../shared/config/access.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials, SectionCredentials } from '../shared/config/credentials.ts';
+import { schemaOfRow } from '../shared/database/row-schema.ts';
 import type { NamedBySection } from '../shared/named/load-sections.ts';
 import type { Snapshot } from '../shared/observe/metrics.ts';
 import type { StatementsReport } from '../shared/observe/statement-sums.ts';
@@ -25,7 +26,7 @@ import type { Route } from './endpoints/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createMcpEndpoint } from './endpoints/mcp/endpoint.ts';
 import { noNamedTools, sqlTools } from './endpoints/mcp/tools.ts';
-import { NamedStatements, nothingKnown } from './endpoints/named/statements.ts';
+import { type NamedFacts, NamedStatements } from './endpoints/named/statements.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
@@ -135,7 +136,11 @@ export class Service {
     const observe: Observe = (observation) => this.#observers.observe(observation);
     const peers = new Peers(clientTimeouts);
     this.#sections = this.#openSections(peers, observe);
-    this.#named = new NamedStatements(this.#sections, surroundings.named, nothingKnown);
+    this.#named = new NamedStatements(
+      this.#sections,
+      surroundings.named,
+      namedFacts(this.#sections),
+    );
     const transactions = new OpenTransactions(owner, keepCommits(supervisor));
     const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
     this.#held = { transactions, socketOf, peers };
@@ -155,6 +160,7 @@ export class Service {
     this.#http = this.#createHttp(app, peers, nextRequestId, observe);
     this.server = this.#http.server;
     for (const section of this.#sections) section.start();
+    this.#describeNamed(surroundings.named);
   }
 
   #openSections(peers: Peers, observe: Observe): readonly [Section, ...Section[]] {
@@ -307,7 +313,13 @@ export class Service {
   /** Uses them for connections and requests from now on. */
   renew({ credentials, named }: Renewed): void {
     if (credentials !== null) this.#renewCredentials(credentials);
-    if (named !== null) this.#named.replace(named);
+    if (named === null) return;
+    this.#named.replace(named);
+    this.#describeNamed(named);
+  }
+
+  #describeNamed(named: NamedBySection): void {
+    for (const section of this.#sections) section.useNamed(named[section.config.section] ?? []);
   }
 
   #renewCredentials(credentials: SectionCredentials): void {
@@ -425,6 +437,19 @@ class Observers {
     this.#noteRejectedPages(observation);
     this.#accessLog?.observe(observation);
   }
+}
+
+/** The descriptions of named statements by the servers that answer for the sections. */
+function namedFacts(sections: readonly Section[]): NamedFacts {
+  const describe = (name: string) =>
+    sections.find(({ config }) => config.section === name)?.leading.catalogue.named;
+  return {
+    enumValues: (section, table, column) => describe(section)?.valuesOf(table, column) ?? null,
+    rowSchema: (section, name) => {
+      const answer = describe(section)?.find(name)?.answer ?? null;
+      return answer === null ? null : schemaOfRow(answer);
+    },
+  };
 }
 
 /** The supervisor remembers each COMMIT, in case the worker that sent it ends before its answer. */

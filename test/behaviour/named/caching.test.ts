@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import type { Reply } from '../../support/ask.ts';
-import { useGateway } from '../../support/use-gateway.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 import { cacheStatusOf, type NginxCache, startNginxCache } from './support/nginx-cache.ts';
 

@@ -6,8 +6,8 @@ import {
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import type { Options, Reply } from '../../support/ask.ts';
-import { useGateway } from '../../support/use-gateway.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 
 const directory = createNamedDirectory(`

@@ -6,10 +6,10 @@ import {
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createJwtKeys, jwtNames } from '../clients/support/jwt-keys.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 
 const rows = 3000;

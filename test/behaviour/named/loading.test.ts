@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { after, test } from 'node:test';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory, type NamedDirectory } from './support/named-directory.ts';
 
 const database = useDatabase();

@@ -7,10 +7,10 @@ import {
   describeCreation,
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
+import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { eventually } from '../../support/eventually.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 
 const directory = createNamedDirectory(`
