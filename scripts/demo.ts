@@ -1,9 +1,14 @@
-// The demo: a database of real data, the gateway in front of it, one question and its answer; or the end of both,
+// The demo: a database of real data, the gateway in front of it, a question and a call with their answers; or the end of both,
 // with or without their files.
 import { spawnSync } from 'node:child_process';
 import mysql from 'mysql2/promise';
 import { ensureDatabase, stopDatabase } from './demonstration/database.ts';
-import { ensureGateway, startCommand, stopGateway } from './demonstration/gateway.ts';
+import {
+  ensureGateway,
+  namedDirectory,
+  startCommand,
+  stopGateway,
+} from './demonstration/gateway.ts';
 import { createPlayground } from './demonstration/playground.ts';
 import {
   ensureState,
@@ -33,6 +38,7 @@ async function start(places: Places): Promise<void> {
   if (gateway.what !== 'running') console.log(`- ${shell(startCommand(places))}`);
   console.log(`- dbhttpd: ${gateway.what}, pid ${gateway.pid} in ${places.pidfile}\n`);
   ask(gateway.url);
+  call(gateway.url);
   console.log(farewell(gateway.url, places));
 }
 
@@ -72,6 +78,18 @@ function ask(url: string): void {
   console.log(answer.stdout.replace('"rows":[[', '"rows":[\n  [').replaceAll('],[', '],\n  ['));
 }
 
+/** Calls a named statement by curl, and shows the call and its answer. */
+function call(url: string): void {
+  const target = `${url}/v1/named/country?code=JP&language=fr`;
+  console.log(`\ncurl -s '${target}'\n`);
+  const answer = spawnSync('curl', ['-sS', '--fail', '--max-time', '10', target], {
+    encoding: 'utf8',
+  });
+  if (answer.status !== 0) throw new Error(`no answer: ${answer.error ?? answer.stderr}`);
+  if (!answer.stdout.includes('"name":"Japon"')) throw new Error(`not it: ${answer.stdout}`);
+  console.log(answer.stdout);
+}
+
 function farewell(url: string, places: Places): string {
   return `
 Try next:
@@ -79,9 +97,13 @@ Try next:
   curl -s ${url}/v1/query -H 'Accept: text/csv' --json '{"sql":"select * from country limit 3"}'
   curl -s ${url}/v1/query --json '{"sql":"insert into note (text) values (?)","params":["héllo"]}'
   curl -s ${url}/v1/query -H 'Accept: application/x-ndjson' --json '{"sql":"select * from timezone_transition"}' | wc -l
+  curl -s '${url}/v1/named/places?prefix=San&sort=north'
+  curl -s '${url}/v1/named/clock_changes.csv?timezone=Europe/Berlin&after=2026-01-01%2000:00:00'
+  curl -s ${url}/v1/named/record_visit -H 'Idempotency-Key: visit-1' --json '{"params":{"place":1,"note":"nice"}}'   twice: one visit
   curl -s ${url}/db --json '{"SQL":"select name from place limit 3"}'   as DBSlayer's clients do
   curl -s ${url}/metrics
   ${url}/console   in a browser: what the gateway does
+  ${namedDirectory}   the statements behind /v1/named: change one, and call it
   ${places.config}   the settings
   ${places.log}   the log
 The database play is for tables of your own: docs/start/tutorial.md.

@@ -1,11 +1,13 @@
-// docs/reference/named.md: the server accepts every statement of the page.
+// docs/reference/named.md: the server accepts every statement of the page, and the calls print what the page shows.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { daemonFor } from '../../support/daemon.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
-import { useDatabase } from '../../support/use-gateway.ts';
+import { localiseGateway, openCommands } from '../../support/pages/page-commands.ts';
+import { useDatabase, useGateway } from '../../support/use-gateway.ts';
+import { createNamedDirectory } from '../named/support/named-directory.ts';
 
 const blocks = findBlocks(readFileSync('docs/reference/named.md', 'utf8'));
 const files = blocks.filter(({ language, mark }) => language === 'sql' && mark === 'file');
@@ -50,3 +52,20 @@ function suite(name: string, sql: string, own: typeof files) {
 
 suite('the shop', tables, shop);
 suite('the transaction', placing, files.filter(isOfTransaction));
+
+const directory = createNamedDirectory(shop[0]?.text ?? '');
+after(() => directory.remove());
+const { gateway } = useGateway(
+  { workers: 1, named: directory.path },
+  { prepare: async ({ query }) => void (await query(tables)) },
+);
+
+test('the first statements answer what the page shows', async () => {
+  const heading = 'A first statement';
+  const calls = blocks.filter(
+    (block) => !(block.heading === heading && block.text.startsWith('dbhttpd:')),
+  );
+  const page = openCommands(calls, heading, { localise: localiseGateway(gateway) });
+  for (let at = 0; at < 4; at += 1) await page.run();
+  page.end();
+});
