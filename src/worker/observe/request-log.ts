@@ -53,11 +53,7 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
 }
 
 /** The one place where MySQL's text is logged: its client may not see it. */
-function logHidden(
-  log: Log,
-  failure: AnyFailure,
-  record: RequestRecord,
-): void {
+function logHidden(log: Log, failure: AnyFailure, record: RequestRecord): void {
   const { requestId, named } = record;
   const { message } = failure;
   const error = failure.code === null ? { errno: failure.error.errno } : { code: failure.code };

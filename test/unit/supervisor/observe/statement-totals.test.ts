@@ -78,7 +78,9 @@ test('a statement that suddenly takes long comes to the top, though thousands ha
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, ms: number) =>
     totals.add({
-      statements: [{ section: 'world', client: 'default', named: null, digest, sums: part([ms], 'r') }],
+      statements: [
+        { section: 'world', client: 'default', named: null, digest, sums: part([ms], 'r') },
+      ],
       other: null,
     });
   for (let number = 0; number < 3000; number += 1) tell(`select old${number}`, 50_000);
@@ -94,7 +96,9 @@ test('reports the last ten minutes of the statements with the most time in them,
   const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, runs: readonly number[]) =>
     totals.add({
-      statements: [{ section: 'world', client: 'default', named: null, digest, sums: part(runs, 'r') }],
+      statements: [
+        { section: 'world', client: 'default', named: null, digest, sums: part(runs, 'r') },
+      ],
       other: null,
     });
   for (let number = 0; number < 1000; number += 1) tell(`select old${number}`, [50_000]);
