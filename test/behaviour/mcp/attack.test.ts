@@ -26,6 +26,8 @@ const targets = {
 const { gateway, database } = useGateway(
   { workers: 2, pool: 4, mcp: 'on', slow_query: 0 },
   {
+    // Other files lock tables, and create accounts, on the server that all share.
+    serverArguments: [],
     prepare: (own) =>
       own
         .query(
