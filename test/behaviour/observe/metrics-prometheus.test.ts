@@ -132,9 +132,9 @@ async function hangAndKill(): Promise<void> {
   await allUp();
 }
 
-/** Metrics of several servers, of certificates and of clients that expire, of agents, and of events that do not happen here, may be empty. */
+/** Metrics of what this gateway does not have (several servers, certificates, agents, …), and of events that do not happen here, may be empty. */
 const mayBeEmpty =
-  /dbhttpd_(backend_\w+|two_primaries|certificate_\w+|client_expiry_\w+|tool_calls_\w+)|> 0$/;
+  /dbhttpd_(backend|two_primaries|certificate|client_expiry|tool_calls|named)\w*|> 0$/;
 
 /** The names of all series that only grow. */
 const growing = Object.entries<Definition>({ ...workerMetrics, ...supervisorMetrics }).flatMap(
