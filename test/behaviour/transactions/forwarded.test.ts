@@ -101,7 +101,8 @@ test('a request that is passed on is one line of the access log, with all that o
   assert.ok(Number(duration_ms) < 99_999, 'no client says itself when its request came');
   assert.ok(Math.abs(Date.parse(String(time)) - Date.now()) < 10_000);
   assert.deepEqual(rest, {
-    client: '127.0.0.1',
+    client: 'default',
+    address: '127.0.0.1',
     method: 'POST',
     path: '/v1/query',
     protocol: 'HTTP/1.1',
@@ -147,8 +148,13 @@ test('while it runs, it is listed once, with its own id and client; its connecti
   const reported = (await gateway.get('/v1/requests')).json<{ requests: readonly Line[] }>()
     .requests;
   assert.deepEqual(
-    reported.map(({ request_id, client, phase }) => ({ request_id, client, phase })),
-    [{ request_id: 'looked-at', client: '127.0.0.1', phase: 'running' }],
+    reported.map(({ request_id, client, address, phase }) => ({
+      request_id,
+      client,
+      address,
+      phase,
+    })),
+    [{ request_id: 'looked-at', client: 'default', address: '127.0.0.1', phase: 'running' }],
   );
   assert.equal(await connections(), before);
   // It, and the scrape.
