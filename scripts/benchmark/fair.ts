@@ -24,6 +24,9 @@ const retryMs = 50;
 /** The quiet client's pause between two requests. */
 const thinkMs = 5;
 
+/** The least time for shares: one statement more or less is 10 % of ten. In this time each client has about 100 or more. */
+const crowdSeconds = 100;
+
 const settleMs = 1_500;
 
 /** The promises. */
@@ -217,7 +220,7 @@ async function measureShares(
     const sql = () => 'select sleep(0.03)';
     return (end: AbortSignal) => keepAsking(port, token, crowdConnections, sql, 0, end);
   };
-  const got = await runBeside(many.map(beOne), 2 * seconds, signal);
+  const got = await runBeside(many.map(beOne), Math.max(crowdSeconds, 2 * seconds), signal);
   const perShare = got.map(({ served }, at) => served / (many[at]?.share ?? 1));
   const middle = perShare.reduce((sum, one) => sum + one, 0) / perShare.length;
   const worst = Math.max(...perShare.map((one) => Math.abs(one / middle - 1)));

@@ -48,7 +48,7 @@ Prints a table, and writes every sample as JSON.
   --to <directory>   the directory for memory-<date>.json (docs/contributing/benchmarks)
 
 fair: measures how long a quiet client waits beside 500 connections of another one, what that one gets alone and beside the quiet one,
-and what 200 clients get for their shares. Takes about five minutes.
+and what 200 clients get for their shares. Takes about six minutes.
 
   --seconds <n>      seconds of each load (15)
 

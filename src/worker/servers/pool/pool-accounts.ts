@@ -20,6 +20,15 @@ export function reservedRoom(size: number): number {
 }
 
 /**
+ * How many free connections a client that has its share must leave to others. The connections that the others hold are a part of the reserved
+ * ones. So a loud client beside quiet ones has all that are not reserved. If the others hold more than that, they are not quiet, and the
+ * whole room stays free for further clients.
+ */
+export function keptFree(reserved: number, heldByOthers: number): number {
+  return heldByOthers > reserved ? reserved : reserved - heldByOthers;
+}
+
+/**
  * One client at one pool.
  *
  *     new ──> seen ──> forgotten    nothing of it runs or waits, and its last request is a minute ago

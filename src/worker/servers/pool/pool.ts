@@ -6,7 +6,7 @@ import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import type { Account } from '../account.ts';
 import type { TurnRules } from './fair-queue.ts';
-import { type PoolAccount, PoolAccounts, reservedRoom } from './pool-accounts.ts';
+import { keptFree, type PoolAccount, PoolAccounts, reservedRoom } from './pool-accounts.ts';
 import {
   Admission,
   isRequest,
@@ -201,7 +201,9 @@ export class Pool implements SessionEvents {
   }
 
   #mayTake(own: PoolAccount): boolean {
-    return own.account.room > 0 && (this.#hasUnreserved || this.isBelowShare(own));
+    if (own.account.room <= 0) return false;
+    const heldByOthers = this.#lent - own.held.running;
+    return this.#free > keptFree(this.#reserved, heldByOthers) || this.isBelowShare(own);
   }
 
   /** Whether a request that comes now gets a session at once, or as soon as one is opened. */

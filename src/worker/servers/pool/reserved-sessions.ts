@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Account } from '../account.ts';
 import { FairQueue, type Queued } from './fair-queue.ts';
 import type { Pool } from './pool.ts';
-import { type PoolAccount, reservedRoom } from './pool-accounts.ts';
+import { keptFree, type PoolAccount, reservedRoom } from './pool-accounts.ts';
 import { LateCheck, type Refusal } from './queue.ts';
 
 /** How often it refuses requests that have waited for too long. */
@@ -65,8 +65,11 @@ export class ReservedSessions {
   }
 
   #mayTake(own: PoolAccount): boolean {
-    const kept = this.#pool.accounts.isShared ? reservedRoom(this.#max) : 0;
-    return this.room > kept || (this.room > 0 && this.#isBelowShare(own));
+    const forOthers = this.#pool.accounts.isShared ? reservedRoom(this.#max) : 0;
+    return (
+      this.room > keptFree(forOthers, this.count - own.reserved) ||
+      (this.room > 0 && this.#isBelowShare(own))
+    );
   }
 
   /** Asks for room: at once, when a session is released, or not at all. */
