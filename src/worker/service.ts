@@ -25,7 +25,8 @@ import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { Route } from './endpoints/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createMcpEndpoint } from './endpoints/mcp/endpoint.ts';
-import { noNamedTools, sqlTools } from './endpoints/mcp/tools.ts';
+import { createNamedTools } from './endpoints/mcp/named-tools.ts';
+import { sqlTools } from './endpoints/mcp/tools.ts';
 import { type NamedFacts, NamedStatements } from './endpoints/named/statements.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
@@ -218,7 +219,7 @@ export class Service {
   #createMcp(): McpAnswers {
     const { url, jwtIssuer } = this.#config;
     return {
-      endpoint: createMcpEndpoint(this.#sections, noNamedTools),
+      endpoint: createMcpEndpoint(this.#sections, createNamedTools(this.#named)),
       resource: describeResource(url, jwtIssuer, mcpPath),
     };
   }
@@ -449,6 +450,7 @@ function namedFacts(sections: readonly Section[]): NamedFacts {
       const answer = describe(section)?.find(name)?.answer ?? null;
       return answer === null ? null : schemaOfRow(answer);
     },
+    states: () => sections.map(({ leading }) => leading.catalogue.named.state),
   };
 }
 

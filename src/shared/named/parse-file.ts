@@ -5,16 +5,17 @@ import { sessionEffectOf } from '../sql/session-statements.ts';
 import { type Comment, type Directive, readComment, type Step } from './comment-reader.ts';
 import { type CommentItem, cutFile, type OpenItem, type Token } from './file-items.ts';
 import { type CheckedSql, checkSql } from './sql-part.ts';
-import type {
-  Expect,
-  MappedError,
-  MappedRefusal,
-  NamedFault,
-  NamedStatement,
-  Parameter,
-  ParameterType,
-  Part,
-  StatementKind,
+import {
+  type Expect,
+  keyArgument,
+  type MappedError,
+  type MappedRefusal,
+  type NamedFault,
+  type NamedStatement,
+  type Parameter,
+  type ParameterType,
+  type Part,
+  type StatementKind,
 } from './statement.ts';
 
 /** The statements of a file, or all that is wrong with it. */
@@ -326,6 +327,9 @@ function problemOfDirective(directive: Directive, facts: DirectiveFacts): string
   switch (directive.kind) {
     case 'param': {
       const { name } = directive;
+      if (name === keyArgument && facts.isRead === false) {
+        return `agents send the key of a write as \`${name}\`: no parameter of a write has this name`;
+      }
       return facts.used.has(name) ? null : `the parameter \`${name}\` is not used`;
     }
     case 'key':

@@ -6,6 +6,9 @@ export type StatementKind = 'one' | 'many' | 'exec' | 'batch';
 
 export const statementKinds: readonly StatementKind[] = ['one', 'many', 'exec', 'batch'];
 
+/** The argument of an agent's call that has the idempotency key, beside the parameters: no parameter of a write has its name. */
+export const keyArgument = 'idempotency_key';
+
 /** One statement of a file. */
 export type NamedStatement = {
   readonly name: string;

@@ -1,22 +1,61 @@
 // The protocol's own clients, of this generation and of the last one, work with the gateway as they are.
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as FormerClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as FormerTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { eventually } from '../../support/eventually.ts';
 import { useGateway } from '../../support/use-gateway.ts';
+import { createNamedDirectory } from '../named/support/named-directory.ts';
+
+const directory = createNamedDirectory(`
+-- name: every_type :many
+-- for: *
+select * from every_type order by id;
+
+-- name: one_of_every_type :one
+-- for: *
+-- param id: int
+select * from every_type where id = :id;
+
+-- name: add :exec
+-- for: *
+-- param id: int
+insert into every_type (id) values (:id);
+
+-- name: add_and_show :batch
+-- for: *
+-- param id: int
+-- step: added
+insert into every_type (id) values (:id);
+-- answer
+select * from every_type where id = :id;
+`);
+after(() => directory.remove());
+const everyType =
+  'id int primary key, f float, d double, n decimal(10,2), b bigint, y year, t tinyint(1), bits bit(3), day date, ' +
+  "at datetime(3), span time, moment timestamp null, word varchar(9), long_text text, bytes varbinary(9), blob_ blob, kind enum('a','b'), " +
+  "many set('a','b'), doc json, place point";
+const values =
+  "1, 1.5, 2.5, 3.25, 9007199254740993, 2026, 1, b'101', '2026-01-02', '2026-01-02 03:04:05.678', '-01:02:03', " +
+  "'2026-01-02 03:04:05', 'word', repeat('x', 3000), x'00ff', x'00ff', 'a', 'a,b', '{\"a\":[1]}', point(1, 2)";
 
 const token = 'a-token-of-the-tests';
 const { gateway } = useGateway(
-  { workers: 2, mcp: 'on', token },
+  { workers: 2, mcp: 'on', token, named: directory.path },
   {
     prepare: (own) =>
       own
-        .query("create table t (id int primary key, name text); insert into t values (1, 'one')")
+        .query(
+          `create table t (id int primary key, name text); insert into t values (1, 'one');
+           create table every_type (${everyType}); insert into every_type values (${values});
+           insert into every_type (id) values (2)`,
+        )
         .then(() => {}),
   },
 );
 const requestInit = { headers: { Authorization: `Bearer ${token}` } };
+let nextId = 10;
 const who = { name: 'tests', version: '1' };
 
 /** The part of a client that both generations have. */
@@ -61,7 +100,7 @@ for (const [name, connect] of Object.entries(clients)) {
         const { tools } = await client.listTools();
         assert.deepEqual(
           tools.map((tool) => tool.name),
-          ['describe', 'query'],
+          ['add', 'add_and_show', 'describe', 'every_type', 'one_of_every_type', 'query'],
         );
         const rows = await client.callTool({
           name: 'query',
@@ -80,6 +119,32 @@ for (const [name, connect] of Object.entries(clients)) {
         assert.equal(contentOf(refused).isError, true);
         assert.match(contentOf(refused).text, /"code":"READ_ONLY"/);
         await assert.rejects(client.callTool({ name: 'nothing', arguments: {} }), /Unknown tool/);
+      } finally {
+        await client.close();
+      }
+    });
+
+    test('finds that results of named statements have the schemas of the list', async () => {
+      const client = await connect();
+      try {
+        await eventually('the columns are known', async () =>
+          JSON.stringify(await client.listTools()).includes('long_text'),
+        );
+        const call = async (tool: string, args: Record<string, unknown> = {}) => {
+          const result = await client.callTool({ name: tool, arguments: args });
+          const { isError, text } = contentOf(result);
+          assert.equal(isError, false, text);
+          const { structuredContent } = result as { structuredContent?: object };
+          assert.deepEqual(structuredContent, JSON.parse(text));
+          return structuredContent;
+        };
+        await call('every_type');
+        for (const id of [1, 2]) await call('one_of_every_type', { id });
+        nextId += 2;
+        await call('add', { id: nextId });
+        await call('add_and_show', { id: nextId + 1 });
+        const missing = await client.callTool({ name: 'one_of_every_type', arguments: { id: 0 } });
+        assert.match(contentOf(missing).text, /"code":"NO_ROW"/);
       } finally {
         await client.close();
       }

@@ -56,11 +56,11 @@ export function chooseToolJson(options: ToolReplyOptions): FormatChoice {
 /** A failure as the object of a call that failed. @param showsServerText whether MySQL's own words may be in it */
 export function toolErrorJson(failure: AnyFailure, showsServerText: boolean): string {
   const { message, outcome } = failure;
-  const error = failure.code === null ? failure.error : null;
+  const error = failure.code === null && failure.shownCode === undefined ? failure.error : null;
   const isHidden = error !== null && !showsServerText;
   return JSON.stringify({
     error: {
-      code: failure.code ?? errorName(failure.error.errno),
+      code: failure.shownCode ?? failure.code ?? errorName(failure.error.errno),
       errno: error?.errno,
       sqlstate: error?.sqlState,
       message: isHidden ? undefined : message,
@@ -69,6 +69,16 @@ export function toolErrorJson(failure: AnyFailure, showsServerText: boolean): st
       retryable: isRetryable(failure),
     },
   });
+}
+
+/** Makes the object of a call that failed the whole reply; nothing of it may have left. @param showsServerText whether MySQL's own words may be in it */
+export function writeToolError(
+  out: ReplyWriter,
+  failure: AnyFailure,
+  showsServerText: boolean,
+): void {
+  out.head = problemHead(failure);
+  writeBytes(out, Buffer.from(toolErrorJson(failure, showsServerText)));
 }
 
 const noHead: ResultHead = {
@@ -218,8 +228,7 @@ class ToolJson extends Format<ToolReplyOptions & FormatOptions> {
     const { out } = this;
     if (failure !== null) {
       this.restart();
-      out.head = problemHead(failure);
-      writeBytes(out, Buffer.from(toolErrorJson(failure, this.options.showsServerText)));
+      writeToolError(out, failure, this.options.showsServerText);
     } else if (this.#phase === 'in rows') {
       this.#endRows();
     }

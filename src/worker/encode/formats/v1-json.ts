@@ -28,6 +28,8 @@ export type V1ReplyOptions = FormatOptions & {
   readonly isKept: boolean;
   /** Whether any number of rows but one is a failure. Nothing of the reply may leave before its end then. Missing: it is not. */
   readonly needsOneRow?: boolean;
+  /** Makes a failure of MySQL's the whole reply; missing: as a problem. */
+  readonly writeFailure?: typeof writeProblem;
 };
 
 const head = createReplyHead(200, jsonType, varyByAccept);
@@ -137,7 +139,10 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
   finish({ failure }: Answer): boolean {
     if (failure === null) this.#complete();
     else if (!this.restart()) return this.endFailed(this.locate(failure));
-    else writeProblem(this.out, this.locate(failure), this.options.requestId);
+    else {
+      const { writeFailure = writeProblem, requestId } = this.options;
+      writeFailure(this.out, this.locate(failure), requestId);
+    }
     this.out.end();
     return true;
   }

@@ -16,7 +16,7 @@ import type { Tool, ToolCall, ToolDecision } from './tools.ts';
 /** Limits of a result, unless the call asks for others. */
 export const queryDefaults = { maxRows: 200, maxBytes: 32 * 1024, timeoutMs: 10_000 } as const;
 /** The most that a call may ask for: a result is held back as a whole, and a model reads all of it. */
-const queryLimits = { maxRows: 10_000, maxBytes: 1024 * 1024 } as const;
+export const queryLimits = { maxRows: 10_000, maxBytes: 1024 * 1024 } as const;
 
 const description = `Runs one SQL statement that reads, and returns its rows as JSON: {"columns":[…],"rows":[[…],…],"row_count":n,"truncated":false}.
 SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN are allowed; anything that may write, lock, or change the session is refused.

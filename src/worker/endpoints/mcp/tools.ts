@@ -75,11 +75,6 @@ export type ToolSet = {
 /** The named statements that a client may call, as tools. The same array until they are loaded again. */
 export type NamedTools = (client: Client) => readonly Tool[];
 
-const none: readonly Tool[] = [];
-
-/** For instances without named statements. */
-export const noNamedTools: NamedTools = () => none;
-
 /** The tools that are no named statements. */
 export const sqlTools = ['describe', 'query'] as const;
 

@@ -17,10 +17,16 @@ export type NamedFacts = {
   ) => ReadonlySet<string> | null;
   /** The schema of a row of a statement's answer; null: its columns are not known yet. */
   readonly rowSchema: (section: string, name: string) => JsonSchema | null;
+  /** One object for each section that is known; another object after its database was read again. */
+  readonly states: () => readonly object[];
 };
 
 /** For as long as nothing is known of the database. */
-export const nothingKnown: NamedFacts = { enumValues: () => null, rowSchema: () => null };
+export const nothingKnown: NamedFacts = {
+  enumValues: () => null,
+  rowSchema: () => null,
+  states: () => [],
+};
 
 /** A statement, and what is made of it when it is first needed: most calls of a worker are calls of few statements. */
 export class NamedEntry {
@@ -102,6 +108,11 @@ export class NamedStatements {
     all.sort((one, other) => (one.statement.name < other.statement.name ? -1 : 1));
     this.#lists.set(client, all);
     return all;
+  }
+
+  /** What the schemas of parameters and rows depend on: they are the same while all of these objects are. */
+  get states(): readonly object[] {
+    return this.#facts.states();
   }
 
   /** The section of a statement that the client may call, with the client's limits. */

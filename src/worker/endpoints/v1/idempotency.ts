@@ -24,6 +24,11 @@ const unfit = (reason: string): Refused =>
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
+/** Whether a value can be a key. */
+export function isKey(value: unknown): value is string {
+  return typeof value === 'string' && visible.test(value);
+}
+
 /**
  * The fault of a request's key, before its body is read; null: none. Node joins several keys by a comma and a blank, and a blank is no
  * visible character.
@@ -32,7 +37,7 @@ const visible = /^[\x21-\x7e]{1,255}$/;
 export function checkKey(header: string | undefined, isTaken: boolean): Failure | null {
   if (header === undefined) return null;
   if (!isTaken) return off.failure;
-  return visible.test(header) ? null : malformed;
+  return isKey(header) ? null : malformed;
 }
 
 /** A request as far as it decides, beside its body, whether another one is the same. */

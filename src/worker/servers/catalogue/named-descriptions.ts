@@ -27,6 +27,7 @@ export class NamedDescriptions {
   /** The version of the columns that are known. */
   #readVersion = 0;
   #isWarned = false;
+  #state = {};
 
   constructor(log: Log) {
     this.#log = log;
@@ -36,6 +37,7 @@ export class NamedDescriptions {
   use(statements: readonly NamedStatement[]): void {
     this.#statements = statements;
     this.#described = new Map();
+    this.#state = {};
     this.outdate();
   }
 
@@ -52,6 +54,11 @@ export class NamedDescriptions {
   /** Whether the columns have been read, or the server would not describe them, since they may have changed. */
   get isCurrent(): boolean {
     return this.isEmpty || this.#readVersion === this.#version;
+  }
+
+  /** Another object whenever the answers below may be others. */
+  get state(): object {
+    return this.#state;
   }
 
   /** The values of an ENUM column; null: they are not known yet, or the column is none. */
@@ -73,7 +80,10 @@ export class NamedDescriptions {
     );
     try {
       const enums = await fetchEnumAnswers(connection, statements);
-      if (statements === this.#statements) this.#enums = enums;
+      if (statements === this.#statements) {
+        this.#enums = enums;
+        this.#state = {};
+      }
       if (version === this.#readVersion) return;
       const described = await describeStatements(connection, statements, enums.valuesOf);
       if (statements !== this.#statements) return;
@@ -81,6 +91,7 @@ export class NamedDescriptions {
       this.#described = new Map(
         byName.flatMap(([name, one]) => (one === undefined ? [] : [[name, one] as const])),
       );
+      this.#state = {};
       this.#readVersion = version;
       this.#report(statements, described);
     } catch (error) {

@@ -91,12 +91,20 @@ export function payloadOf(reply: Reply): Members {
   return JSON.parse(data ?? '') as Members;
 }
 
-/** Creates an agent; its connections end with the file. */
-export function createAgent(gateway: () => Ask, revision: Revision = '2026-07-28'): TestAgent {
+/** Creates an agent; its connections end with the file. @param credentials further headers of its requests, which are asked for at each */
+export function createAgent(
+  gateway: () => Ask,
+  revision: Revision = '2026-07-28',
+  credentials: () => Readonly<Record<string, string>> = () => ({}),
+): TestAgent {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   after(() => agent.destroy());
   const send: TestAgent['send'] = async (method, params = {}, options = {}) => {
-    const headers = { ...headersOf(revision, method, params), ...options.headers };
+    const headers = {
+      ...headersOf(revision, method, params),
+      ...credentials(),
+      ...options.headers,
+    };
     const message = messageOf(revision, method, params);
     const reply = await gateway().post('/mcp', message, { agent, ...options, headers });
     return { reply, ...payloadOf(reply) };

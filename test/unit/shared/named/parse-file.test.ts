@@ -279,6 +279,12 @@ test('each fault has its line: heads and directives', () => {
   faulty('-- name: a :all\n-- for: *\nselect 1;', 1, /`:all` is no kind/);
   faulty('-- name: a :many x\n-- for: *\nselect 1;', 1, /end of the line after `name`/);
   faulty('-- name: query :many\n-- for: *\nselect 1;', 1, /tool that every agent has/);
+  const key = '-- for: *\n-- param idempotency_key: text(9)\n';
+  faulty(
+    `-- name: a :exec\n${key}delete from t where a = :idempotency_key;`,
+    3,
+    /agents send the key of a write as `idempotency_key`/,
+  );
   faulty('-- name: a :many\nselect 1;', 1, /`-- for: …` is missing/);
   faulty('-- name: a :many\n-- for: *', 1, /there is no SQL/);
   faulty('-- name: a :many\n-- for: *, web\nselect 1;', 2, /end of the line/);

@@ -7,12 +7,7 @@ import {
   type Permission,
 } from '../../../../../src/shared/clients/client.ts';
 import { Protocol } from '../../../../../src/worker/endpoints/mcp/protocol.ts';
-import {
-  noNamedTools,
-  showHidden,
-  type Tool,
-  ToolSets,
-} from '../../../../../src/worker/endpoints/mcp/tools.ts';
+import { showHidden, type Tool, ToolSets } from '../../../../../src/worker/endpoints/mcp/tools.ts';
 
 const clientWith = (...allow: Permission[]): Client => ({ ...defaultClient, allow });
 
@@ -38,6 +33,7 @@ function toolOf(name: string, isStructured = false): Tool {
   };
 }
 
+const none: readonly Tool[] = [];
 const forSql = () => [toolOf('query'), toolOf('describe')];
 
 test('the list is sorted, and has the named statements of the client', () => {
@@ -63,7 +59,7 @@ test('the list is built once for each client, and again when the named statement
   named = [toolOf('two')];
   assert.notEqual(sets.of(client), first);
   assert.ok(sets.of(client).byName.has('two'));
-  const unnamed = new ToolSets(forSql, noNamedTools);
+  const unnamed = new ToolSets(forSql, () => none);
   assert.equal(unnamed.of(client), unnamed.of(client));
 });
 
