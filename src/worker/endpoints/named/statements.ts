@@ -110,7 +110,7 @@ export class NamedStatements {
     return all;
   }
 
-  /** What the schemas of parameters and rows depend on: they are the same while all of these objects are. */
+  /** The objects on which the schemas of parameters and rows depend: while these are the same, so are the schemas. */
   get states(): readonly object[] {
     return this.#facts.states();
   }
