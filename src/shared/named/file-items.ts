@@ -25,7 +25,7 @@ export type CommentItem = {
   readonly isWholeLine: boolean;
 };
 
-/** A quote or comment that is never closed. What is behind it in its statement is lost. */
+/** A quote or comment that is never closed. The rest of its statement is lost. */
 export type OpenItem = { readonly kind: 'open'; readonly start: number; readonly problem: string };
 
 export type FileItem = Token | CommentItem | OpenItem;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { type Daemon, daemonFor } from '../../support/daemon.ts';
+import { eventually } from '../../support/eventually.ts';
 import { logShows } from '../../support/log-shows.ts';
 
 const digest = createHash('sha256').update('of the client').digest('hex');
@@ -107,4 +108,34 @@ test('SIGHUP takes a file of clients, or leaves the one before in force and show
     `dbhttpd_client_expiry_timestamp_seconds{section="world",client="old"} ${Date.parse('2020-01-01') / 1000}`,
     'dbhttpd_file_faults{section="world",key="clients"} 0',
   ]);
+});
+
+test('a client that SIGHUP has removed stays removed, though a faulty file comes next and all workers are killed', async (t) => {
+  const { daemon, write } = prepare(t);
+  const file = (name: string) => {
+    const tokenDigest = createHash('sha256').update(`of-${name}`).digest('hex');
+    return `[${name}]\nallow = observe\ntoken_sha256 = ${tokenDigest}\n`;
+  };
+  const statusOf = async (name: string) => {
+    const headers = { authorization: `Bearer of-${name}`, connection: 'close' };
+    return (await fetch(`http://${daemon.address()}/v1/stats`, { headers })).status;
+  };
+  write(file('leaving') + file('staying'));
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  assert.deepEqual([await statusOf('leaving'), await statusOf('staying')], [200, 200]);
+
+  write(file('staying'));
+  process.kill(daemon.pid(), 'SIGHUP');
+  await logShows(daemon, /credentials read again files=1 faults=0/);
+  write(`${file('leaving')}share = 0\n`);
+  process.kill(daemon.pid(), 'SIGHUP');
+  await logShows(daemon, /credentials read again files=1 faults=1/);
+
+  const killed = daemon.workers();
+  for (const pid of killed) process.kill(pid, 'SIGKILL');
+  await eventually('other workers serve', () => {
+    const now = daemon.workers();
+    return now.length === killed.length && now.every((pid) => !killed.includes(pid));
+  });
+  assert.deepEqual([await statusOf('leaving'), await statusOf('staying')], [401, 200]);
 });

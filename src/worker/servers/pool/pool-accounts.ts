@@ -119,8 +119,8 @@ export class PoolAccount {
 /**
  * The accounts at one pool of the clients that were seen in the last minute.
  *
- * Held time counts within an epoch: a time in which requests wait, with pauses of ten seconds at most. What a client has used while no
- * request waited has kept no other client from a connection.
+ * Held time counts within an epoch: a time in which requests wait, with pauses of ten seconds at most. While no request waits, a client
+ * keeps no other one from a connection, so its time does not count.
  */
 export class PoolAccounts {
   readonly #size: number;
