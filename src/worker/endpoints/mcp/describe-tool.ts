@@ -11,7 +11,13 @@ import { decideStatement } from '../statement.ts';
 import { ToolArguments } from './arguments.ts';
 import { queryDefaults } from './query-tool.ts';
 import { describeTable, describeTables, tableSql, tablesSql } from './table-facts.ts';
-import type { Rendered, Tool, ToolCall, ToolDecision } from './tools.ts';
+import {
+  type Rendered,
+  readOnlyAnnotations,
+  type Tool,
+  type ToolCall,
+  type ToolDecision,
+} from './tools.ts';
 
 const description = `Shows what is in the database. Without arguments: its tables and views; filter is a part of their names.
 With table: its columns (type, nullable, default, comment), primary key, indexes, foreign keys in both directions, comment and estimated number of rows.
@@ -39,12 +45,7 @@ export function createDescribeTool(sections: UsableSections<SqlSection>, heads: 
         properties: args.properties,
         additionalProperties: false,
       },
-      annotations: {
-        readOnlyHint: true,
-        destructiveHint: false,
-        idempotentHint: true,
-        openWorldHint: false,
-      },
+      annotations: readOnlyAnnotations,
     },
     *decide(toolCall) {
       const checked = args.check(toolCall.args);

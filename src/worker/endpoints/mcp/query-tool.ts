@@ -11,7 +11,7 @@ import { createHint } from '../placeholder-hint.ts';
 import { lowerLimit, type SqlSection, type UsableSections } from '../sections.ts';
 import { decideStatement, type StatementWish } from '../statement.ts';
 import { ToolArguments } from './arguments.ts';
-import type { Tool, ToolCall, ToolDecision } from './tools.ts';
+import { readOnlyAnnotations, type Tool, type ToolCall, type ToolDecision } from './tools.ts';
 
 /** Limits of a result, unless the call asks for others. */
 export const queryDefaults = { maxRows: 200, maxBytes: 32 * 1024, timeoutMs: 10_000 } as const;
@@ -62,12 +62,7 @@ export function createQueryTool(sections: UsableSections<SqlSection>, heads: Res
         required: ['sql'],
         additionalProperties: false,
       },
-      annotations: {
-        readOnlyHint: true,
-        destructiveHint: false,
-        idempotentHint: true,
-        openWorldHint: false,
-      },
+      annotations: readOnlyAnnotations,
     },
     *decide(toolCall) {
       const checked = args.check(toolCall.args);

@@ -31,6 +31,14 @@ export type ToolDefinition = {
   };
 };
 
+/** The annotations of a tool that reads this database, and does nothing else. */
+export const readOnlyAnnotations: ToolDefinition['annotations'] = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
 /** One call of a tool. */
 export type ToolCall = {
   readonly call: Call;
