@@ -1,6 +1,6 @@
 // Runs the test files with Node's own runner: one MariaDB for all of them, one gateway for each folder that shares one. If a process
 // outlives the tests, the run fails.
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { shareDataDirectory } from '../test/support/database/data-directory.ts';
@@ -12,6 +12,7 @@ import {
 } from '../test/support/database/mariadb.ts';
 import { chooseProgram, userToRunAs } from '../test/support/database/server-process.ts';
 import { startSharedGateways } from '../test/support/shared-gateway.ts';
+import { joinChangedProgram } from './support/program.ts';
 import { openRunDirectory, survivors } from './support/survivors.ts';
 import reportTap from './support/tap-reporter.ts';
 import { describeSlowest, type Timed } from './testing/slowest.ts';
@@ -39,6 +40,8 @@ if (files.length === 0) {
   console.error('no test file has one of these words in its path');
   process.exit(1);
 }
+// The tests start what is installed. `tsc` does not make it.
+await joinChangedProgram(resolve(import.meta.dirname, '../..'));
 const directory = openRunDirectory('dbhttpd-run-');
 if (!isServerGiven()) shareDataDirectory(join(directory, 'data'), chooseProgram(), userToRunAs());
 const database = await startDatabase();

@@ -6,7 +6,7 @@ import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
 
 const withinMs = 2000;
-const command = join(import.meta.dirname, 'dist/src/supervisor/main.js');
+const command = join(import.meta.dirname, 'dist/program/supervisor/main.js');
 
 try {
   const url = process.env.DBHTTPD_HEALTH_URL;
@@ -23,9 +23,9 @@ function parts(url) {
 
 /** The address at which the gateway of this container listens, from its command line and its file. */
 async function findTarget() {
-  const { parseArguments } = await import('./dist/src/supervisor/arguments.js');
-  const { parseEntries } = await import('./dist/src/shared/config/config.js');
-  const { readSection } = await import('./dist/src/shared/config/ini-section.js');
+  const { parseArguments } = await import('./dist/program/supervisor/arguments.js');
+  const { parseEntries } = await import('./dist/program/shared/config/config.js');
+  const { readSection } = await import('./dist/program/shared/config/ini-section.js');
   const { configPath, sections } = parseArguments(commandLine());
   const { values } = parseEntries(
     readSection(readFileSync(configPath, 'utf8'), sections[0], () => true),

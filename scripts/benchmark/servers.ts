@@ -1,7 +1,7 @@
 // The HTTP servers under test: the gateway and the peers, each with the same number of processes and connections.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, truncateSync } from 'node:fs';
+import { existsSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../../test/support/gateway.ts';
 import type { Settings } from '../../test/support/ini-text.ts';
@@ -10,9 +10,6 @@ import type { Client, Peer } from './peers.ts';
 
 /** Worker processes of each server, and MySQL connections of each worker. */
 export const crew = { workers: 2, pool: 10 } as const;
-
-/** The command's entry file in a checkout that has been built. */
-const commandOfBuild = 'dist/src/supervisor/main.js';
 
 /** A server that listens on 127.0.0.1. The caller must stop it. */
 export type Server = {
@@ -57,7 +54,7 @@ export async function startServer(
       return { ...(await startLoggingGateway(database, settings)), speaks: 'v1-keys' };
     }
     case 'gateway-before':
-      return startLoggingGateway(database, {}, { command: join(before ?? '', commandOfBuild) });
+      return startLoggingGateway(database, {}, { command: commandOf(before ?? '') });
     case 'fastify':
       return startFastify('plain', database);
     case 'fastify-tuned':
@@ -69,6 +66,13 @@ export async function startServer(
     default:
       throw new Error(`no such server: ${peer satisfies never}`);
   }
+}
+
+/** The command's entry file in a checkout that has been built. */
+function commandOf(checkout: string): string {
+  const manifest = readFileSync(join(checkout, 'package.json'), 'utf8');
+  const { bin } = JSON.parse(manifest) as { bin: { dbhttpd: string } };
+  return join(checkout, bin.dbhttpd);
 }
 
 /** Starts a gateway with everything on that it promises, the access log included. It cannot be without metrics. */

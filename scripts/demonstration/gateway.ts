@@ -3,13 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { command } from '../../test/support/command.ts';
 import { formatSection } from '../../test/support/ini-text.ts';
 import { freePort } from '../support/private-server.ts';
 import { idempotencyTable } from './playground.ts';
 import { findRunning, stopRunning } from './running.ts';
 import type { Places, State } from './state.ts';
-
-const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
 /** The named statements, in the checkout. The gateway reads them again when they change. */
 export const namedDirectory: string = fileURLToPath(
@@ -25,7 +24,7 @@ export type Gateway = {
 
 /** The command that starts the gateway, as a person would type it. */
 export function startCommand(places: Places): string[] {
-  return [process.execPath, entry, '-c', places.config, '-s', 'world'];
+  return [process.execPath, command, '-c', places.config, '-s', 'world'];
 }
 
 /** Makes sure that the gateway runs, with this database and the code of this checkout. */
@@ -72,7 +71,7 @@ function configText(places: Places, state: State, listen: string): string {
     pidfile: places.pidfile,
     log: places.log,
   });
-  return `; Written by scripts/demo, for ${entry}\n${section}`;
+  return `; Written by scripts/demo, for ${command}\n${section}`;
 }
 
 /** Tells whether the running gateway was started from this checkout, for this database, and is younger than all sources. */

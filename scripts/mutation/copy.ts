@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { joinProgram } from '../support/program.ts';
 
 /** The files that tests and build read. */
 const copied = [
@@ -39,6 +40,7 @@ export function createCopy(checkout: string, directory: string): Copy {
     write: async (file, source) => {
       writeFileSync(join(directory, file), source);
       await build(directory, file);
+      await joinProgram(directory);
     },
   };
 }

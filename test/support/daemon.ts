@@ -4,11 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { blackBox } from './black-box.ts';
+import { command } from './command.ts';
 import { childrenOf, gone, isAlive, signal, startOf } from './processes.ts';
-
-const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
 /** The output and status of a finished command. */
 export type Finished = {

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Ask, createAsk } from './ask.ts';
 import { blackBox } from './black-box.ts';
+import { command } from './command.ts';
 import type { Database } from './database/mariadb.ts';
 import { formatSection, type Settings } from './ini-text.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
@@ -43,8 +43,6 @@ export type Target = Pick<Database, 'host' | 'user' | 'password' | 'name'> & {
   /** Keys of its servers, PEM; missing or null: they have none. */
   readonly serverKey?: string | null;
 };
-
-const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
 /** Starts `dbhttpd -c … -s …`, listening on a port of the system's choice. Rejects with the log's text. */
 export async function startGateway(wish: {
@@ -106,7 +104,7 @@ export async function startGateway(wish: {
 
   try {
     const started = await run(
-      [wish.command ?? entry, '-c', configPath, '-s', section, ...names],
+      [wish.command ?? command, '-c', configPath, '-s', section, ...names],
       wish.env ?? {},
     );
     if (existsSync(pidfile)) pid = Number(readFileSync(pidfile, 'utf8'));

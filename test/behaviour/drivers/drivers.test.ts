@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { connect } from '@planetscale/database';
+import { command } from '../../support/command.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import {
   createDriver,
@@ -269,13 +269,11 @@ test('a configuration that would be unsafe is refused at the start', async () =>
   }
 });
 
-const entry = fileURLToPath(new URL('../../../src/supervisor/main.js', import.meta.url));
-
 function check(path: string): Promise<{ status: number; output: string }> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [entry, '--check', '-c', path, '-s', 'world'],
+      [command, '--check', '-c', path, '-s', 'world'],
       (_error, stdout, stderr) => {
         resolve({ status: child.exitCode ?? -1, output: stdout + stderr });
       },

@@ -4,15 +4,14 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { createAsk } from '../../support/ask.ts';
+import { command } from '../../support/command.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { isSleeping } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
-const command = fileURLToPath(new URL('../../../src/supervisor/main.js', import.meta.url));
 const database = useDatabase();
 
 function hold(port: number, count: number): Promise<Socket[]> {

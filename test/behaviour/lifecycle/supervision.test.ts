@@ -229,10 +229,10 @@ test('a worker of an updated package reports it, in the log and in a gauge, and 
   const daemon = daemonFor(t);
   const copy = join(daemon.directory, 'package');
   mkdirSync(copy);
-  cpSync('dist/src', join(copy, 'dist/src'), { recursive: true });
+  cpSync('dist/program', join(copy, 'dist/program'), { recursive: true });
   cpSync('package.json', join(copy, 'package.json'));
   symlinkSync(realpathSync('node_modules'), join(copy, 'node_modules'));
-  const command = join(copy, 'dist/src/supervisor/main.js');
+  const command = join(copy, 'dist/program/supervisor/main.js');
   const args = [command, '-c', daemon.configPath, '-s', 'world'];
   assert.equal(spawnSync(process.execPath, args).status, 0, daemon.readLog());
   const ask = createAsk(`http://${daemon.address()}`);
@@ -249,7 +249,7 @@ test('a worker of an updated package reports it, in the log and in a gauge, and 
   await replace();
   assert.equal(await mismatches(), 0);
   assert.ok(!daemon.readLog().includes('other code'));
-  appendFileSync(join(copy, 'dist/src/worker/service.js'), '\n// Updated.\n');
+  appendFileSync(join(copy, 'dist/program/worker/main.js'), '\n// Updated.\n');
   await replace();
   await eventually('it runs other code', async () => (await mismatches()) === 1);
   await logShows(daemon, /warn .*runs other code than its supervisor.* slot=\d/);

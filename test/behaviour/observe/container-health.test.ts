@@ -40,7 +40,7 @@ async function whileRunning(settings: readonly string[], act: () => Promise<void
   const common = ['database = d', 'host = 127.0.0.1', 'port = 1', 'user = u', 'workers = 1'];
   const lines = [...common, `pidfile = ${join(home, 'pid')}`, ...settings];
   writeFileSync(ini, `[world]\n${lines.join('\n')}\n`, { mode: 0o600 });
-  const command = join(directory, 'dist/src/supervisor/main.js');
+  const command = join(directory, 'dist/program/supervisor/main.js');
   const gateway = spawn(process.execPath, [command, '--foreground', '-c', ini, '-s', 'world'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

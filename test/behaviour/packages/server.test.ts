@@ -25,7 +25,7 @@ test('it is below 700 KB, without large pictures and what only contributors read
 });
 
 test('it has the license of the charts that it contains', () => {
-  assert.ok(tarball.files.some(({ path }) => path === 'dist/src/console/uplot-license.txt'));
+  assert.ok(tarball.files.some(({ path }) => path === 'dist/program/console/uplot-license.txt'));
 });
 
 test('publint and the types of every resolver have nothing to say about it', async () => {

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../../scripts/support/private-server.ts';
+import { command } from '../../support/command.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
@@ -21,8 +22,7 @@ test('a project starts a gateway before its tests, and stops it after them', asy
   mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
   symlinkSync(resolve('.'), join(project, 'node_modules/dbhttpd'));
   // npm links the command, and makes it executable, which the compiler does not.
-  const main = resolve('dist/src/supervisor/main.js');
-  const script = `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`;
+  const script = `#!/bin/sh\nexec '${process.execPath}' '${command}' "$@"\n`;
   writeFileSync(join(project, 'node_modules/.bin/dbhttpd'), script, { mode: 0o755 });
   const localise = (text: string) =>
     text

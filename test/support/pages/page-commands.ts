@@ -1,14 +1,13 @@
 // The commands of one section of a page: runs each as it stands, and compares what it prints with what the page shows below it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { command } from '../command.ts';
 import { eventually } from '../eventually.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Block } from './page-blocks.ts';
 
 const run = promisify(execFile);
-const command = fileURLToPath(new URL('../../../src/supervisor/main.js', import.meta.url));
 
 /** The surroundings of a page's commands. */
 export type PageRoom = {

@@ -1,9 +1,7 @@
 // The real command with a socket that another process has bound, as systemd passes it (sd_listen_fds(3)).
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { command } from '../../../support/command.ts';
 import type { Daemon } from '../../../support/daemon.ts';
-
-const command = fileURLToPath(new URL('../../../../src/supervisor/main.js', import.meta.url));
 
 /** How the command is activated. `pid` null: the variables name the command itself, else that process. */
 export type Activation = {

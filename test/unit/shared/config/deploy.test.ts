@@ -216,13 +216,13 @@ test('the package holds everything that it runs, deploy/, and every document tha
   const deployed = readdirSync('deploy', { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
-  const run = ['supervisor', 'worker'].map((side) => `dist/src/${side}/main.js`);
-  for (const path of [...read, ...deployed, ...run, 'dist/src/worker/encode/rows.wasm']) {
+  const run = ['supervisor', 'worker'].map((side) => `dist/program/${side}/main.js`);
+  for (const path of [...read, ...deployed, ...run, 'dist/program/worker/encode/rows.wasm']) {
     assert.ok(packed.has(path), path);
   }
   assert.deepEqual(
     [...packed].filter((path) =>
-      /^(?:test|scripts|src|dist\/(?!src\/|\w+(?:\.schema)?\.json$))/.test(path),
+      /^(?:test|scripts|src|dist\/(?!program\/|src\/client\/|\w+(?:\.schema)?\.json$))/.test(path),
     ),
     [],
   );
