@@ -79,7 +79,8 @@ describe('limits of time', { concurrency: true }, () => {
       assert.ok(delay > (delays[index] ?? 0), `${delays}`);
     }
     await logShows(daemon, /a fault at boot, on purpose/);
-    await logShows(daemon, /workers keep dying at boot/);
+    // On a slow machine the time for a start is over before the last attempt.
+    await logShows(daemon, /workers keep dying at boot|not every worker listened in time/);
     assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
   });
 

@@ -54,7 +54,11 @@ before(async () => {
     database,
     settings: { workers: 3, pool: 4, token_file: tokenFile },
   });
-  firstExposition = (await gateway.get('/metrics', { headers: bearer })).text;
+  // On a busy machine the supervisor may not answer in time.
+  firstExposition = await eventually('it is scraped', async () => {
+    const { status, text } = await gateway.get('/metrics', { headers: bearer });
+    return status === 200 && text;
+  });
   prometheus = await startPrometheus(settingsFor(gateway, tokenFile));
 });
 after(async () => {

@@ -22,7 +22,7 @@ export async function failOver(set: ReplicatedSet, how: Strike, afterMs: number)
   await strike(former, how);
   await pause(afterMs);
   if (how === 'restarted') {
-    await former.restart();
+    await restartWritable(former);
     return { struckMs, promotedMs: performance.now(), former: null };
   }
   // An operator that makes a primary read-only waits: it still answers.
@@ -36,7 +36,7 @@ export async function bringBack(former: ReplicationServer): Promise<number> {
   const state = former.state();
   switch (state) {
     case 'killed':
-      await former.restart();
+      await restartWritable(former);
       break;
     case 'frozen':
       former.thaw();
@@ -48,6 +48,12 @@ export async function bringBack(former: ReplicationServer): Promise<number> {
       throw new Error(`no such state: ${state satisfies never}`);
   }
   return performance.now();
+}
+
+/** Which replica was promoted depends on what each has received; one that was begun as a replica starts read-only. */
+async function restartWritable(former: ReplicationServer): Promise<void> {
+  await former.restart();
+  await former.setReadOnly(false);
 }
 
 async function strike(primary: ReplicationServer, how: Strike): Promise<void> {
