@@ -1,33 +1,27 @@
-// Loads the named statements of a section from its directory, and checks those of several sections against each other and the clients.
+// Loads the named statements of a section from its directory.
 import { readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clients } from '../clients/client.ts';
-import { defaultClient } from '../clients/client.ts';
 import { decodeText, readRegularFile } from '../config/regular-file.ts';
 import { parseFile, type SectionFacts } from './parse-file.ts';
 import type { NamedFault, NamedStatement } from './statement.ts';
 
-/**
- * The statements of a section in the order of their names, or every fault. Files of faults have the directory before their names. `sound`:
- * the statements of the files without a fault, of which --check may find further ones.
- */
-export type LoadedStatements =
-  | { readonly ok: true; readonly statements: readonly NamedStatement[] }
-  | {
-      readonly ok: false;
-      readonly faults: readonly NamedFault[];
-      readonly sound: readonly NamedStatement[];
-    };
+/** The result of reading a directory. It is used only as a whole: if there is no fault. */
+export type LoadedStatements = {
+  /** In the order of their names. With faults, those of the files that are sound, of which --check may find further faults. */
+  readonly statements: readonly NamedStatement[];
+  /** Their files have the directory before their names. */
+  readonly faults: readonly NamedFault[];
+};
 
 /** Reads all `*.sql` directly in the directory. Hidden files and other names are left alone. Never throws. */
 export function loadStatements(directory: string, section: SectionFacts): LoadedStatements {
+  const names = listFiles(directory);
+  if (typeof names === 'string') {
+    return { statements: [], faults: [{ file: directory, line: null, problem: names }] };
+  }
   const faults: NamedFault[] = [];
   const fault = (file: string, line: number | null, problem: string) =>
     faults.push({ file, line, problem });
-  const names = listFiles(directory);
-  if (typeof names === 'string') {
-    return { ok: false, faults: [{ file: directory, line: null, problem: names }], sound: [] };
-  }
   if (mayOthersWrite(statSync(directory))) {
     fault(directory, null, 'is a directory that others may write to (chmod o-w)');
   }
@@ -45,16 +39,14 @@ export function loadStatements(directory: string, section: SectionFacts): Loaded
     for (const statement of parsed.statements) {
       const first = statements.get(statement.name);
       if (first === undefined) statements.set(statement.name, statement);
-      else fault(file, statement.line, `\`${statement.name}\` is already in ${placeOf(first)}`);
+      else {
+        const problem = `\`${statement.name}\` is already in line ${first.line} of ${first.file}`;
+        fault(file, statement.line, problem);
+      }
     }
   }
   const sorted = [...statements.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
-  if (faults.length > 0) return { ok: false, faults, sound: sorted };
-  return { ok: true, statements: Object.freeze(sorted) };
-}
-
-function placeOf({ file, line }: NamedStatement): string {
-  return `line ${line} of ${file}`;
+  return { statements: Object.freeze(sorted), faults };
 }
 
 /** The files in order, or why they cannot be listed. */
@@ -101,46 +93,4 @@ function firstBadLine(bytes: Buffer): number {
     if (end < 0 || decodeText(bytes.subarray(from, end)) === null) return line;
     from = end + 1;
   }
-}
-
-/** A section and its statements. */
-export type SectionStatements = {
-  readonly section: string;
-  readonly directory: string;
-  readonly statements: readonly NamedStatement[];
-};
-
-/**
- * Checks all that one section alone does not show: names are unique over all served sections, and every client exists.
- * @param clients null: none are configured, and there is only `default`
- */
-export function findConflicts(
-  sections: readonly SectionStatements[],
-  clients: Clients | null,
-): readonly NamedFault[] {
-  const faults: NamedFault[] = [];
-  const known = new Set([defaultClient.name, ...(clients?.clients ?? []).map(({ name }) => name)]);
-  if (clients !== null && clients.anonymous !== null) known.add(clients.anonymous.name);
-  const seen = new Map<string, { readonly section: string; readonly statement: NamedStatement }>();
-  for (const { section, directory, statements } of sections) {
-    for (const statement of statements) {
-      const { name, line } = statement;
-      const file = join(directory, statement.file);
-      const first = seen.get(name);
-      if (first === undefined) seen.set(name, { section, statement });
-      else {
-        const place = `${placeOf(first.statement)} of the section ${first.section}`;
-        faults.push({ file, line, problem: `\`${name}\` is already in ${place}` });
-      }
-      for (const client of statement.for ?? []) {
-        if (known.has(client)) continue;
-        faults.push({
-          file,
-          line,
-          problem: `\`-- for: …\` of \`${name}\`: there is no client \`${client}\``,
-        });
-      }
-    }
-  }
-  return faults;
 }

@@ -1,8 +1,8 @@
-// The named statements of all served sections: loaded together, and replaced together.
-import { dirname } from 'node:path';
-import type { Clients } from '../clients/client.ts';
-import type { Config } from '../config/config.ts';
-import { findConflicts, loadStatements, type SectionStatements } from './load-named.ts';
+// The named statements of all served sections: loaded together, checked against each other and the clients, and replaced together.
+import { join } from 'node:path';
+import { type Clients, defaultClient } from '../clients/client.ts';
+import type { NamedSource } from '../config/load-config.ts';
+import { loadStatements } from './load-named.ts';
 import type { NamedFault, NamedStatement } from './statement.ts';
 
 /** The statements of each section that has some, by the section's name. */
@@ -11,38 +11,79 @@ export type NamedBySection = Readonly<Record<string, readonly NamedStatement[]>>
 /** A fault of a file of a section's directory; `file` is its whole path. */
 export type SectionNamedFault = NamedFault & { readonly section: string };
 
-/** The settings of a section that say where its statements are. */
-type NamedSettings = Pick<Config, 'section' | 'named' | 'idempotencyTable'>;
+/** A section and its statements: those of the files that are sound. */
+export type SectionStatements = {
+  readonly section: string;
+  readonly directory: string;
+  readonly statements: readonly NamedStatement[];
+};
 
-/** The parsed directories, and the faults that need no other file to be seen. */
+/** The parsed directories, and the faults that need no other directory to be seen. */
 export type ParsedDirectories = {
   readonly sections: readonly SectionStatements[];
   readonly faults: readonly SectionNamedFault[];
 };
 
 /** Parses the directories of all sections. Never throws. */
-export function parseDirectories(sections: readonly NamedSettings[]): ParsedDirectories {
-  const parsed: SectionStatements[] = [];
+export function parseDirectories(sources: readonly NamedSource[]): ParsedDirectories {
+  const sections: SectionStatements[] = [];
   const faults: SectionNamedFault[] = [];
-  for (const { section, named: directory, idempotencyTable } of sections) {
+  for (const { section, named: directory, idempotencyTable } of sources) {
     if (directory === null) continue;
     const loaded = loadStatements(directory, { hasIdempotencyTable: idempotencyTable !== null });
-    if (loaded.ok) parsed.push({ section, directory, statements: loaded.statements });
-    else for (const fault of loaded.faults) faults.push({ ...fault, section });
+    sections.push({ section, directory, statements: loaded.statements });
+    faults.push(...loaded.faults.map((fault) => ({ ...fault, section })));
   }
-  return { sections: parsed, faults };
+  return { sections, faults };
 }
 
-/** All faults: those of each directory, names that are there twice, and clients that do not exist. @param clients null: none are configured */
+/**
+ * All faults: those of each directory, names that are in several, and clients that do not exist.
+ * @param clients null: none are configured, and there is only `default`
+ */
 export function findNamedFaults(
   { sections, faults }: ParsedDirectories,
   clients: Clients | null,
 ): readonly SectionNamedFault[] {
-  const conflicts = findConflicts(sections, clients).map((fault) => {
-    const owner = sections.find(({ directory }) => directory === dirname(fault.file));
-    return { ...fault, section: owner?.section ?? '' };
-  });
-  return [...faults, ...conflicts];
+  return [...faults, ...findRepeatedNames(sections), ...findUnknownClients(sections, clients)];
+}
+
+function findRepeatedNames(sections: readonly SectionStatements[]): readonly SectionNamedFault[] {
+  const faults: SectionNamedFault[] = [];
+  const seen = new Map<string, { readonly section: string; readonly statement: NamedStatement }>();
+  for (const { section, directory, statements } of sections) {
+    for (const statement of statements) {
+      const { name, line } = statement;
+      const first = seen.get(name);
+      if (first === undefined) seen.set(name, { section, statement });
+      else {
+        const place = `line ${first.statement.line} of ${first.statement.file} of the section ${first.section}`;
+        const problem = `\`${name}\` is already in ${place}`;
+        faults.push({ file: join(directory, statement.file), line, problem, section });
+      }
+    }
+  }
+  return faults;
+}
+
+function findUnknownClients(
+  sections: readonly SectionStatements[],
+  clients: Clients | null,
+): readonly SectionNamedFault[] {
+  const known = new Set([defaultClient.name, ...(clients?.clients ?? []).map(({ name }) => name)]);
+  if (clients !== null && clients.anonymous !== null) known.add(clients.anonymous.name);
+  return sections.flatMap(({ section, directory, statements }) =>
+    statements.flatMap(({ name, file, line, for: allowed }) =>
+      (allowed ?? [])
+        .filter((client) => !known.has(client))
+        .map((client) => ({
+          file: join(directory, file),
+          line,
+          problem: `\`-- for: …\` of \`${name}\`: there is no client \`${client}\``,
+          section,
+        })),
+    ),
+  );
 }
 
 /** The statements by section. To be used only if there are no faults. */

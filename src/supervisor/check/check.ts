@@ -12,6 +12,7 @@ import {
 } from '../../shared/config/load-config.ts';
 import { currentPlace, runDirectory } from '../../shared/config/machine-defaults.ts';
 import { describeCreation } from '../../shared/database/idempotency-table.ts';
+import { findNamedFaults, parseDirectories } from '../../shared/named/load-sections.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';
@@ -21,13 +22,7 @@ import { findNearExpiry } from '../observe/expiry-watch.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
 import { describeClients, findClientWarnings } from './clients.ts';
 import { examineDatabases, tableOf } from './databases.ts';
-import {
-  askNamed,
-  describeNamed,
-  findAgentWarnings,
-  findNamedConflicts,
-  parseNamed,
-} from './named.ts';
+import { askNamed, describeNamed, describeNamedFaults, findAgentWarnings } from './named.ts';
 import {
   exitCodeOf,
   type Finding,
@@ -81,8 +76,8 @@ async function examine(target: Target, env: Environment): Promise<Report> {
       };
     }
     case 'invalid': {
-      const { findings } = parseNamed(loaded.named);
-      return { ...nothing, findings: [...loaded.faults.map(invalid), ...findings] };
+      const named = describeNamedFaults(parseDirectories(loaded.named).faults);
+      return { ...nothing, findings: [...loaded.faults.map(invalid), ...named] };
     }
     case 'ok': {
       const { sections, warnings } = loaded;
@@ -90,8 +85,8 @@ async function examine(target: Target, env: Environment): Promise<Report> {
       const instance = await findInstance(config);
       const unbindable = instance === null ? await findUnbindable(config) : [];
       const databases = await examineDatabases(sections);
-      const parsed = parseNamed(sections);
-      const named = await askNamed(sections, parsed, databases.holders);
+      const directories = parseDirectories(sections);
+      const named = await askNamed(sections, directories.sections, databases.holders);
       const tables = sections.map(tableOf).filter((table) => table !== null);
       return {
         sections,
@@ -104,9 +99,8 @@ async function examine(target: Target, env: Environment): Promise<Report> {
           ...warnings.map(invalid),
           ...findNearExpiries(sections),
           ...findClientWarnings(config, Date.now()),
-          ...parsed.findings,
-          ...findNamedConflicts(parsed, config),
-          ...findAgentWarnings(parsed, config),
+          ...describeNamedFaults(findNamedFaults(directories, config.access?.clients ?? null)),
+          ...findAgentWarnings(directories.sections, config),
           ...findUncreatable(config),
           ...unbindable,
           ...databases.findings,

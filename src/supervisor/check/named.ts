@@ -2,7 +2,6 @@
 import { type Client, defaultClient, isAllowed } from '../../shared/clients/client.ts';
 import type { Candidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
-import type { NamedSource } from '../../shared/config/load-config.ts';
 import { initStatements } from '../../shared/database/connection-settings.ts';
 import {
   type EnumAnswer,
@@ -15,40 +14,16 @@ import {
   describeStatements,
   type NamedColumn,
 } from '../../shared/database/named-columns.ts';
-import {
-  findConflicts,
-  loadStatements,
-  type SectionStatements,
-} from '../../shared/named/load-named.ts';
+import type { SectionStatements } from '../../shared/named/load-sections.ts';
 import type { NamedFault, NamedStatement, Parameter } from '../../shared/named/statement.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
 import { ask, tryStatements } from './ask.ts';
 import { type Finding, fault, type Place, placeOf, warning } from './report.ts';
 import { type Cell, formatTable } from './table.ts';
 
-/** The statements of the files that are sound, and what is wrong with the others. */
-export type ParsedNamed = {
-  readonly sections: readonly SectionStatements[];
-  readonly findings: readonly Finding[];
-};
-
-/** Parses the files of all sections. */
-export function parseNamed(sources: readonly NamedSource[]): ParsedNamed {
-  const sections: SectionStatements[] = [];
-  const findings: Finding[] = [];
-  for (const { section, named: directory, idempotencyTable } of sources) {
-    if (directory === null) continue;
-    const loaded = loadStatements(directory, { hasIdempotencyTable: idempotencyTable !== null });
-    const statements = loaded.ok ? loaded.statements : loaded.sound;
-    sections.push({ section, directory, statements });
-    if (!loaded.ok) findings.push(...loaded.faults.map(invalid));
-  }
-  return { sections, findings };
-}
-
-/** The faults that only several files together show: the same name twice, and clients that do not exist. */
-export function findNamedConflicts({ sections }: ParsedNamed, config: Config): readonly Finding[] {
-  return findConflicts(sections, config.access?.clients ?? null).map(invalid);
+/** The faults of the files of named statements as findings. */
+export function describeNamedFaults(faults: readonly NamedFault[]): readonly Finding[] {
+  return faults.map(invalid);
 }
 
 function invalid({ file, line, problem }: NamedFault): Finding {
@@ -71,11 +46,11 @@ export type AskedNamed = SectionStatements & {
  */
 export function askNamed(
   sections: Sections,
-  parsed: ParsedNamed,
+  named: readonly SectionStatements[],
   holders: ReadonlyMap<string, Candidate>,
 ): Promise<readonly AskedNamed[]> {
   return Promise.all(
-    parsed.sections.map(async (own): Promise<AskedNamed> => {
+    named.map(async (own): Promise<AskedNamed> => {
       const config = sections.find(({ section }) => section === own.section);
       const holder = holders.get(own.section);
       if (config === undefined || holder === undefined || own.statements.length === 0) {
@@ -152,7 +127,10 @@ const maxListed = 3;
 const ownTools = 2;
 
 /** Warns of agents (clients with `mcp`) that have many tools, or free SQL beside a statement that writes. */
-export function findAgentWarnings({ sections }: ParsedNamed, config: Config): readonly Finding[] {
+export function findAgentWarnings(
+  sections: readonly SectionStatements[],
+  config: Config,
+): readonly Finding[] {
   if (!config.mcp) return [];
   const agents = listClients(config).filter((client) => isAllowed(client, 'mcp'));
   return agents

@@ -1,11 +1,10 @@
-// Loading of a section's directory: which files count, which rights they need, and what several sections may not have in common.
+// Loading of a section's directory: which files count, and which rights they need.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { afterEach, beforeEach } from 'node:test';
-import { type Client, type Clients, defaultClient } from '../../../../src/shared/clients/client.ts';
-import { findConflicts, loadStatements } from '../../../../src/shared/named/load-named.ts';
+import { loadStatements } from '../../../../src/shared/named/load-named.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -13,8 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const statement = (name: string, clients = '*') =>
-  `-- name: ${name} :many\n-- for: ${clients}\nselect 1;\n`;
+const statement = (name: string) => `-- name: ${name} :many\n-- for: *\nselect 1;\n`;
 
 function write(name: string, content: string | Buffer): void {
   writeFileSync(join(directory, name), content);
@@ -25,16 +23,14 @@ function load(from = directory) {
 }
 
 function names(): readonly string[] {
-  const loaded = load();
-  assert.ok(loaded.ok, JSON.stringify(loaded));
-  return loaded.statements.map(({ name, file, line }) => `${name} ${file}:${line}`);
+  const { statements, faults } = load();
+  assert.deepEqual(faults, []);
+  return statements.map(({ name, file, line }) => `${name} ${file}:${line}`);
 }
 
 /** The faults as `file:line problem`, with the directory as `.`. */
 function faults(from = directory): readonly string[] {
-  const loaded = load(from);
-  if (loaded.ok) return [];
-  return loaded.faults.map(
+  return load(from).faults.map(
     ({ file, line, problem }) => `${file.replace(directory, '.')}:${line ?? ''} ${problem}`,
   );
 }
@@ -92,33 +88,5 @@ test('a directory that cannot be read is a fault', () => {
   write('a.sql', '');
   assert.deepEqual(faults(join(directory, 'a.sql')), [
     './a.sql: is no directory that can be read (ENOTDIR)',
-  ]);
-});
-
-test('names are unique over all sections, and every client exists', () => {
-  write(
-    'a.sql',
-    statement('one', 'web, anonymous') + statement('two', 'default') + statement('three'),
-  );
-  const loaded = load();
-  assert.ok(loaded.ok);
-  const world = { section: 'world', directory: '/etc/world.d', statements: loaded.statements };
-  const shop = { ...world, section: 'shop', directory: '/etc/shop.d' };
-  const client = (name: string): Client => ({ ...defaultClient, name });
-  const clients: Clients = { clients: [client('web')], anonymous: client('anonymous') };
-  const conflicts = (sections: readonly (typeof world)[], known: Clients | null) =>
-    findConflicts(sections, known).map(({ file, line, problem }) => `${file}:${line} ${problem}`);
-  assert.deepEqual(conflicts([world], clients), []);
-  assert.deepEqual(conflicts([world], { ...clients, anonymous: null }), [
-    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `anonymous`',
-  ]);
-  assert.deepEqual(conflicts([world], null), [
-    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `web`',
-    '/etc/world.d/a.sql:1 `-- for: …` of `one`: there is no client `anonymous`',
-  ]);
-  assert.deepEqual(conflicts([world, shop], clients), [
-    '/etc/shop.d/a.sql:1 `one` is already in line 1 of a.sql of the section world',
-    '/etc/shop.d/a.sql:7 `three` is already in line 7 of a.sql of the section world',
-    '/etc/shop.d/a.sql:4 `two` is already in line 4 of a.sql of the section world',
   ]);
 });
