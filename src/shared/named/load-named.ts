@@ -3,12 +3,14 @@ import { readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeText, readRegularFile } from '../config/regular-file.ts';
 import { parseFile, type SectionFacts } from './parse-file.ts';
-import type { NamedFault, NamedStatement } from './statement.ts';
+import type { NamedFault, NamedHead, NamedStatement } from './statement.ts';
 
 /** The result of reading a directory. It is used only as a whole: if there is no fault. */
 export type LoadedStatements = {
   /** In the order of their names. With faults, those of the files that are sound, of which --check may find further faults. */
   readonly statements: readonly NamedStatement[];
+  /** All statements that have a name, those of faulty files included. */
+  readonly heads: readonly NamedHead[];
   /** Their files have the directory before their names. */
   readonly faults: readonly NamedFault[];
 };
@@ -17,36 +19,45 @@ export type LoadedStatements = {
 export function loadStatements(directory: string, section: SectionFacts): LoadedStatements {
   const names = listFiles(directory);
   if (typeof names === 'string') {
-    return { statements: [], faults: [{ file: directory, line: null, problem: names }] };
+    const faults = [{ file: directory, line: null, problem: names }];
+    return { statements: [], heads: [], faults };
   }
   const faults: NamedFault[] = [];
-  const fault = (file: string, line: number | null, problem: string) =>
-    faults.push({ file, line, problem });
   if (mayOthersWrite(statSync(directory))) {
-    fault(directory, null, 'is a directory that others may write to (chmod o-w)');
+    const problem = 'is a directory that others may write to (chmod o-w)';
+    faults.push({ file: directory, line: null, problem });
   }
+  const heads = new Map<string, NamedHead>();
   const statements = new Map<string, NamedStatement>();
+  const repeated: NamedHead[] = [];
   for (const name of names) {
     const file = join(directory, name);
     const read = readText(file);
-    for (const { line, problem } of read.faults) fault(file, line, problem);
-    if (read.text === null) continue;
-    const parsed = parseFile(read.text, name, section);
-    if (!parsed.ok) {
-      for (const { line, problem } of parsed.faults) fault(file, line, problem);
-      continue;
-    }
-    for (const statement of parsed.statements) {
-      const first = statements.get(statement.name);
-      if (first === undefined) statements.set(statement.name, statement);
-      else {
-        const problem = `\`${statement.name}\` is already in line ${first.line} of ${first.file}`;
-        fault(file, statement.line, problem);
+    const found = [...read.faults];
+    if (read.text !== null) {
+      const parsed = parseFile(read.text, name, section);
+      if (!parsed.ok) found.push(...parsed.faults);
+      for (const head of parsed.ok ? parsed.statements : parsed.heads) {
+        const first = heads.get(head.name);
+        if (first === undefined) heads.set(head.name, head);
+        else {
+          repeated.push(head);
+          found.push({ line: head.line, problem: describeRepetition(head, first) });
+        }
+      }
+      for (const statement of parsed.ok ? parsed.statements : []) {
+        if (!statements.has(statement.name)) statements.set(statement.name, statement);
       }
     }
+    found.sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
+    faults.push(...found.map(({ line, problem }) => ({ file, line, problem })));
   }
   const sorted = [...statements.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
-  return { statements: Object.freeze(sorted), faults };
+  return { statements: Object.freeze(sorted), heads: [...heads.values(), ...repeated], faults };
+}
+
+function describeRepetition({ name }: NamedHead, { file, line }: NamedHead): string {
+  return `\`${name}\` is already in line ${line} of ${file}`;
 }
 
 /** The files in order, or why they cannot be listed. */

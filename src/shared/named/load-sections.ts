@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { type Clients, defaultClient } from '../clients/client.ts';
 import type { NamedSource } from '../config/load-config.ts';
-import { loadStatements } from './load-named.ts';
-import type { NamedFault, NamedStatement } from './statement.ts';
+import { type LoadedStatements, loadStatements } from './load-named.ts';
+import type { NamedFault, NamedHead, NamedStatement } from './statement.ts';
 
 /** The statements of each section that has some, by the section's name. */
 export type NamedBySection = Readonly<Record<string, readonly NamedStatement[]>>;
@@ -11,11 +11,10 @@ export type NamedBySection = Readonly<Record<string, readonly NamedStatement[]>>
 /** A fault of a file of a section's directory; `file` is its whole path. */
 export type SectionNamedFault = NamedFault & { readonly section: string };
 
-/** A section and its statements: those of the files that are sound. */
-export type SectionStatements = {
+/** A section and its statements: those of the files that are sound, and the heads of all. */
+export type SectionStatements = Omit<LoadedStatements, 'faults'> & {
   readonly section: string;
   readonly directory: string;
-  readonly statements: readonly NamedStatement[];
 };
 
 /** The parsed directories, and the faults that need no other directory to be seen. */
@@ -30,9 +29,10 @@ export function parseDirectories(sources: readonly NamedSource[]): ParsedDirecto
   const faults: SectionNamedFault[] = [];
   for (const { section, named: directory, idempotencyTable } of sources) {
     if (directory === null) continue;
-    const loaded = loadStatements(directory, { hasIdempotencyTable: idempotencyTable !== null });
-    sections.push({ section, directory, statements: loaded.statements });
-    faults.push(...loaded.faults.map((fault) => ({ ...fault, section })));
+    const hasIdempotencyTable = idempotencyTable !== null;
+    const { faults: found, ...loaded } = loadStatements(directory, { hasIdempotencyTable });
+    sections.push({ section, directory, ...loaded });
+    faults.push(...found.map((fault) => ({ ...fault, section })));
   }
   return { sections, faults };
 }
@@ -50,16 +50,16 @@ export function findNamedFaults(
 
 function findRepeatedNames(sections: readonly SectionStatements[]): readonly SectionNamedFault[] {
   const faults: SectionNamedFault[] = [];
-  const seen = new Map<string, { readonly section: string; readonly statement: NamedStatement }>();
-  for (const { section, directory, statements } of sections) {
-    for (const statement of statements) {
-      const { name, line } = statement;
+  const seen = new Map<string, { readonly section: string; readonly head: NamedHead }>();
+  for (const { section, directory, heads } of sections) {
+    for (const head of heads) {
+      const { name, file, line } = head;
       const first = seen.get(name);
-      if (first === undefined) seen.set(name, { section, statement });
-      else {
-        const place = `line ${first.statement.line} of ${first.statement.file} of the section ${first.section}`;
+      if (first === undefined) seen.set(name, { section, head });
+      else if (first.section !== section) {
+        const place = `line ${first.head.line} of ${first.head.file} of the section ${first.section}`;
         const problem = `\`${name}\` is already in ${place}`;
-        faults.push({ file: join(directory, statement.file), line, problem, section });
+        faults.push({ file: join(directory, file), line, problem, section });
       }
     }
   }
@@ -72,8 +72,8 @@ function findUnknownClients(
 ): readonly SectionNamedFault[] {
   const known = new Set([defaultClient.name, ...(clients?.clients ?? []).map(({ name }) => name)]);
   if (clients !== null && clients.anonymous !== null) known.add(clients.anonymous.name);
-  return sections.flatMap(({ section, directory, statements }) =>
-    statements.flatMap(({ name, file, line, for: allowed }) =>
+  return sections.flatMap(({ section, directory, heads }) =>
+    heads.flatMap(({ name, file, line, for: allowed }) =>
       (allowed ?? [])
         .filter((client) => !known.has(client))
         .map((client) => ({

@@ -11,6 +11,7 @@ import {
   type MappedError,
   type MappedRefusal,
   type NamedFault,
+  type NamedHead,
   type NamedStatement,
   type Parameter,
   type ParameterType,
@@ -18,10 +19,14 @@ import {
   type StatementKind,
 } from './statement.ts';
 
-/** The statements of a file, or all that is wrong with it. */
+/** The statements of a file, or all that is wrong with it, and the heads that can be read all the same. */
 export type ParsedFile =
   | { readonly ok: true; readonly statements: readonly NamedStatement[] }
-  | { readonly ok: false; readonly faults: readonly NamedFault[] };
+  | {
+      readonly ok: false;
+      readonly faults: readonly NamedFault[];
+      readonly heads: readonly NamedHead[];
+    };
 
 /** The facts about a section that decide whether a file is good. */
 export type SectionFacts = { readonly hasIdempotencyTable: boolean };
@@ -88,9 +93,10 @@ class FileParser {
       else this.#seeToken(item);
     }
     this.#finish();
-    if (this.#faults.length === 0) return { ok: true, statements: [...this.#statements.values()] };
+    const statements = [...this.#statements.values()];
+    if (this.#faults.length === 0) return { ok: true, statements };
     const sorted = this.#faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-    return { ok: false, faults: sorted };
+    return { ok: false, faults: sorted, heads: statements };
   }
 
   #fault(line: number, problem: string): void {
@@ -449,7 +455,7 @@ function problemOfCount({ bounds }: Expect, { types }: Draft): string | null {
     : `count(${bounds.parameter}) needs a list or records`;
 }
 
-/** Puts a statement together. It is used only if the file has no fault. */
+/** Puts a statement together. If the file has a fault, only its head is used. */
 function compose(
   draft: Draft,
   head: { readonly name: string; readonly of: StatementKind },

@@ -141,6 +141,9 @@ export type RecordsType = {
 
 export type Field = { readonly name: string; readonly type: ParameterType };
 
+/** The part of a statement that other files depend on, and that a faulty file has too: its name is taken, and its clients must exist. */
+export type NamedHead = Pick<NamedStatement, 'name' | 'file' | 'line' | 'for'>;
+
 /** One fault of a file, for people. `line` counts from 1; null: it belongs to no line. */
 export type NamedFault = {
   readonly file: string;

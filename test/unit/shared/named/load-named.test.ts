@@ -60,6 +60,7 @@ test('reports the faults of all files', () => {
     faults().map((fault) => fault.replace(/ .*?(?=already|only|\?|UTF|regular|ENOENT)/, ' ')),
     [
       './a.sql:4 already in line 1',
+      './b.sql:1 already in line 1 of a.sql',
       './b.sql:4 only a `:batch` has several statements',
       './b.sql:5 ?` is no placeholder here: write `:name`',
       './c.sql:3 UTF-8',
@@ -67,6 +68,24 @@ test('reports the faults of all files', () => {
       './e.sql: ENOENT)',
       './g.sql:1 already in line 1 of f.sql',
     ],
+  );
+});
+
+test('a name that is there twice is reported beside other faults of either file', () => {
+  write('a.sql', `${statement('one')}${statement('two')}select ?;`);
+  write('b.sql', statement('one'));
+  write('c.sql', `${statement('two')}select ?;\n${statement('three')}`);
+  write('d.sql', statement('two'));
+  const text = faults().filter((fault) => fault.includes('already'));
+  assert.deepEqual(text, [
+    './b.sql:1 `one` is already in line 1 of a.sql',
+    './c.sql:1 `two` is already in line 4 of a.sql',
+    './d.sql:1 `two` is already in line 4 of a.sql',
+  ]);
+  assert.deepEqual(
+    load().statements.map(({ name, file }) => `${name} ${file}`),
+    ['one b.sql', 'two d.sql'],
+    'those of sound files are tried on the server all the same',
   );
 });
 

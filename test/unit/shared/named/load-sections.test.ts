@@ -56,17 +56,20 @@ test('names are unique over all sections', () => {
   const world = { 'a.sql': statement('one') + statement('two') };
   const shop = { 'a.sql': statement('three') + statement('two'), 'b.sql': statement('one') };
   assert.deepEqual(faultsOf({ world, shop }, null), [
-    'shop/b.sql:1 `one` is already in line 1 of a.sql of the section world',
     'shop/a.sql:4 `two` is already in line 4 of a.sql of the section world',
+    'shop/b.sql:1 `one` is already in line 1 of a.sql of the section world',
   ]);
 });
 
-test('a faulty file does not hide the faults between sound ones', () => {
-  const world = { 'a.sql': statement('one'), 'b.sql': 'select 1;' };
-  const shop = { 'a.sql': statement('one', 'guest') };
+test('a faulty file hides no fault of other files, nor of its own heads', () => {
+  const world = { 'a.sql': statement('one'), 'b.sql': `${statement('two', 'guest')}select ?;` };
+  const shop = { 'a.sql': statement('one', 'guest'), 'b.sql': statement('two') };
   assert.deepEqual(faultsOf({ world, shop }, clients), [
-    'world/b.sql:1 there is text before the first `-- name: …`',
+    'world/b.sql:4 `?` is no placeholder here: write `:name`',
+    'world/b.sql:4 only a `:batch` has several statements',
     'shop/a.sql:1 `one` is already in line 1 of a.sql of the section world',
+    'shop/b.sql:1 `two` is already in line 1 of b.sql of the section world',
+    'world/b.sql:1 `-- for: …` of `two`: there is no client `guest`',
     'shop/a.sql:1 `-- for: …` of `one`: there is no client `guest`',
   ]);
 });
