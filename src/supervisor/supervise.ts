@@ -69,13 +69,18 @@ export function supervise(instance: Instance): Supervision {
     commits: openCommitMemory(pidfile, (error) => warnOfForgetting(error, log)),
   };
   const expiries = new ExpiryWatch(sections, log);
-  const renewal = new Renewal(sections, log, (renewed) => workers.renew(renewed));
+  let namedInForce = named;
+  const renewal = new Renewal(sections, log, (renewed) => {
+    namedInForce = renewed.named ?? namedInForce;
+    workers.renew(renewed);
+  });
   const workers = new Workers(making, {
     logLinesLost: log.lost,
     certificates: () => expiries.certificates(),
     expiringClients: () => expiries.clients(),
     renewedKeys: () => listRenewedKeys(sections),
     fileFaults: () => renewal.faults(),
+    named: () => namedInForce,
     rereadKeys: () => renewal.keys(),
   });
   const watches = watchDirectories(sections, log, () => {

@@ -76,7 +76,7 @@ export const workerMetrics = {
   },
   dbhttpd_named_calls_total: {
     type: 'counter',
-    help: 'Calls of each named statement that had a result, and those that failed. A statement appears with its first call.',
+    help: 'Calls of each named statement of the files that had a result, and those that failed.',
     labels: ['name', 'result'],
   },
   dbhttpd_named_seconds_total: {
@@ -350,6 +350,31 @@ export type Snapshot = {
   readonly samples: readonly Sample[];
   readonly histograms: readonly HistogramSample[];
 };
+
+/** The calls of one named statement, and the time for which the database has worked on them. */
+export type NamedCounts = {
+  readonly ok: number;
+  readonly failed: number;
+  readonly seconds: number;
+};
+
+/** The samples of one named statement: all that have the label `name`. */
+export function namedSamples(
+  section: string,
+  name: string,
+  { ok, failed, seconds }: NamedCounts,
+): readonly Sample[] {
+  const calls = (result: string, value: number): Sample => ({
+    metric: 'dbhttpd_named_calls_total',
+    labels: { section, name, result },
+    value,
+  });
+  return [
+    calls('ok', ok),
+    calls('failed', failed),
+    { metric: 'dbhttpd_named_seconds_total', labels: { section, name }, value: seconds },
+  ];
+}
 
 /** The metrics of the supervisor. */
 export const supervisorMetrics = {

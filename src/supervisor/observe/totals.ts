@@ -3,10 +3,12 @@
 import type { MetricObject, Registry } from 'prom-client';
 import AggregatorRegistry from 'prom-client/lib/cluster.js';
 import type { UsedCertificate } from '../../shared/config/certificates.ts';
+import type { NamedStatement } from '../../shared/named/statement.ts';
 import { measureEventLoopLag } from '../../shared/observe/event-loop-lag.ts';
 import {
   type Definition,
   type HistogramSample,
+  namedSamples,
   type Sample,
   type Snapshot,
   supervisorMetrics,
@@ -43,10 +45,14 @@ export type SupervisorState = {
   readonly fileFaults: readonly FileFault[];
   /** How many sections have a memory of the last primary that does not outlive the instance. */
   readonly primariesUnsaved: number;
+  /** The named statements in force. */
+  readonly named: NamesBySection;
   /** Seconds since 1970. */
   readonly startedAt: number;
   readonly own: OwnFigures;
 };
+
+type NamesBySection = Readonly<Record<string, readonly Pick<NamedStatement, 'name'>[]>>;
 
 /** CPU time and memory of the supervisor's process, and the delays of its event loop. */
 export type OwnFigures = {
@@ -82,9 +88,9 @@ export function createTotals(section: string): Totals {
     render: (state) => {
       const slots = state.slots.map(({ slot }) => ({
         labels: { section, slot: String(slot) },
-        snapshot: addSnapshots(
-          past.get(slot),
-          present.get(slot) ?? { samples: [], histograms: [] },
+        snapshot: withNamedStatements(
+          addSnapshots(past.get(slot), present.get(slot) ?? { samples: [], histograms: [] }),
+          state.named,
         ),
       }));
       const metrics = [...workerValues(slots), ...supervisorValues(section, state)];
@@ -121,6 +127,33 @@ function withoutRemovedClients(ended: Snapshot, living: Snapshot): Snapshot {
     ({ labels: { client } }) => client === undefined || clients.has(client),
   );
   return samples.length === ended.samples.length ? ended : { ...ended, samples };
+}
+
+const notCalled = { ok: 0, failed: 0, seconds: 0 };
+
+/**
+ * The same with the counts of exactly the named statements in force. A worker reports those that were called: here the others stand at 0,
+ * because thousands of zeroes in each report of each worker would cost more than the calls.
+ */
+function withNamedStatements(snapshot: Snapshot, named: NamesBySection): Snapshot {
+  const sections = new Map(
+    Object.entries(named).flatMap(([section, statements]) =>
+      statements.map(({ name }) => [name, section]),
+    ),
+  );
+  const samples: Sample[] = [];
+  const called = new Set<string>();
+  for (const sample of snapshot.samples) {
+    const { name, section } = sample.labels;
+    const isNamed = name !== undefined;
+    if (isNamed && sections.get(name) !== section) continue;
+    if (isNamed) called.add(name);
+    samples.push(sample);
+  }
+  for (const [name, section] of sections) {
+    if (!called.has(name)) samples.push(...namedSamples(section, name, notCalled));
+  }
+  return { ...snapshot, samples };
 }
 
 function countersOf(snapshot: Snapshot): Snapshot {

@@ -2,6 +2,7 @@
 import type { RequestOwner } from '../../shared/clients/caller.ts';
 import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import type { Sections } from '../../shared/config/config.ts';
+import type { NamedBySection } from '../../shared/named/load-sections.ts';
 import type { StatementList } from '../../shared/observe/statement-sums.ts';
 import type { FileFault, RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
 import type { Answerers } from '../../shared/process/calls.ts';
@@ -36,6 +37,8 @@ export type OwnState = {
   readonly renewedKeys: () => readonly string[];
   /** The faults that these files had when they were last read. */
   readonly fileFaults: () => readonly FileFault[];
+  /** The named statements in force. */
+  readonly named: () => NamedBySection;
   /** Reads the keys of JSON Web Tokens again, unless that was just done. Returns whether it did. */
   readonly rereadKeys: () => boolean;
 };
@@ -137,6 +140,7 @@ export class Monitor {
       renewedKeys: this.#own.renewedKeys(),
       fileFaults: this.#own.fileFaults(),
       primariesUnsaved: this.#primaries.unsaved(),
+      named: this.#own.named(),
       startedAt: performance.timeOrigin / 1000,
       own: this.#ownFigures(),
     });

@@ -7,6 +7,7 @@ import { failureCodes, isDataRefusal, outcomes, unreadyCodes } from '../../share
 import {
   DurationHistogram,
   type HistogramSample,
+  namedSamples,
   type Sample,
   type TimedPhase,
   timedPhases,
@@ -69,7 +70,7 @@ export class SectionMetrics {
   };
   readonly #outcomes = startAtZero(outcomes);
   readonly #transactionEnds = startAtZero(transactionEnds);
-  /** The calls of named statements. Their names are those of the operator's files. */
+  /** The calls of named statements that were called: the supervisor adds the others at 0. Their names are those of the operator's files. */
   readonly #named = new Map<string, { ok: number; failed: number; seconds: number }>();
 
   /** @param slowMs statements that run for at least this long are slow; 0: none is */
@@ -126,11 +127,7 @@ export class SectionMetrics {
       ...[...this.#transactionEnds].map(([end, value]) =>
         sample('dbhttpd_transactions_ended_total', value, { section, end }),
       ),
-      ...[...this.#named].flatMap(([name, { ok, failed, seconds }]) => [
-        sample('dbhttpd_named_calls_total', ok, { section, name, result: 'ok' }),
-        sample('dbhttpd_named_calls_total', failed, { section, name, result: 'failed' }),
-        sample('dbhttpd_named_seconds_total', seconds, { section, name }),
-      ]),
+      ...[...this.#named].flatMap(([name, counts]) => namedSamples(section, name, counts)),
       sample('dbhttpd_replies_cut_total', this.#cutReplies, { section }),
       sample('dbhttpd_readers_given_up_total', this.readersGivenUp, { section }),
       sample('dbhttpd_rows_total', this.#rows, { section }),

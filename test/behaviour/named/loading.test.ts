@@ -72,6 +72,12 @@ test('SIGHUP replaces all statements, or none, and shows each fault until it is 
   directory.write(statement('third'), 'more.sql');
   hangUp(gateway);
   await listIs(gateway, ['second', 'third']);
+  const counts = (await gateway.get('/metrics')).text;
+  for (const slot of [0, 1]) {
+    const series = `slot="${slot}",name="third",result="ok"} 0`;
+    assert.ok(counts.includes(series), 'a statement has its series before its first call');
+  }
+  assert.doesNotMatch(counts, /name="first"/, 'a removed statement has none');
   directory.write(statement('fourth'));
   directory.write('-- name: third :one\nselect 1;\n', 'more.sql');
   hangUp(gateway);

@@ -1,7 +1,7 @@
 // Counters are the sum over every worker there ever was; gauges are those of the living.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Snapshot } from '../../../../src/shared/observe/metrics.ts';
+import { namedSamples, type Snapshot } from '../../../../src/shared/observe/metrics.ts';
 import { createTotals } from '../../../../src/supervisor/observe/totals.ts';
 
 function snapshot(requests: number, inFlight: number, counts: readonly number[] = []): Snapshot {
@@ -35,6 +35,7 @@ const state = {
   renewedKeys: [],
   fileFaults: [],
   primariesUnsaved: 0,
+  named: {},
   startedAt: 1,
   own: {
     cpuSeconds: 2,
@@ -113,6 +114,37 @@ test('counts that no scrape has reported are reported once, at the end', async (
   totals.retire(0);
   totals.update(0, snapshot(3, 0));
   assert.equal(totals.unseen().requests, 3);
+});
+
+test('every named statement in force stands at 0 before its first call, and a removed one is not there', async () => {
+  const totals = createTotals('world');
+  const called = (name: string): Snapshot => ({
+    samples: namedSamples('world', name, { ok: 2, failed: 1, seconds: 0.5 }),
+    histograms: [],
+  });
+  const shown = async (...names: readonly string[]) => {
+    const named = { world: names.map((name) => ({ name })) };
+    const text = await totals.render({ ...state, named });
+    return text
+      .split('\n')
+      .filter((line) => line.startsWith('dbhttpd_named_'))
+      .map((line) => line.replaceAll(/dbhttpd_|_total|section="world",slot="0",/g, ''));
+  };
+  totals.update(0, called('one'));
+  assert.deepEqual(await shown('one', 'two'), [
+    'named_calls{name="one",result="ok"} 2',
+    'named_calls{name="one",result="failed"} 1',
+    'named_calls{name="two",result="ok"} 0',
+    'named_calls{name="two",result="failed"} 0',
+    'named_seconds{name="one"} 0.5',
+    'named_seconds{name="two"} 0',
+  ]);
+  totals.retire(0);
+  assert.deepEqual(await shown('two'), [
+    'named_calls{name="two",result="ok"} 0',
+    'named_calls{name="two",result="failed"} 0',
+    'named_seconds{name="two"} 0',
+  ]);
 });
 
 test('the counts of ended workers for a client end when a living worker has the client no more', async () => {
