@@ -39,7 +39,8 @@ export class ReplyTransport implements Transport {
   }
 
   sendWhole(head: ReplyHead, bytes: Buffer, length: number, sent: () => void): void {
-    if (length > oneWriteBytes || head.isCacheable === true) {
+    const isWritten = length > oneWriteBytes || this.#response.req.method === 'HEAD';
+    if (isWritten || head.isCacheable === true) {
       const headers = [...this.#headers(head), 'Content-Length', String(length)];
       this.#response.writeHead(head.status, headers);
       this.#response.end(bytes.subarray(0, length), sent);

@@ -27,8 +27,14 @@ const doors: readonly Door[] = [
   { path: '/v1/query', methods: ['POST', 'QUERY'], needs: 'sql', body: { sql } },
   { path: '/v1/batch', methods: ['POST'], needs: 'batch', body: { statements: [{ sql }] } },
   { path: '/v1/transaction', methods: ['POST'], needs: 'transaction', body: {}, status: 201 },
-  { path: '/v1/named', methods: ['GET'], needs: 'named' },
-  { path: '/v1/named/none', methods: ['GET', 'POST'], needs: 'named', body: {}, status: 404 },
+  { path: '/v1/named', methods: ['GET', 'HEAD'], needs: 'named' },
+  {
+    path: '/v1/named/none',
+    methods: ['GET', 'HEAD', 'POST'],
+    needs: 'named',
+    body: {},
+    status: 404,
+  },
   ...['commit', 'rollback'].map((verb): Door => {
     const status = verb === 'commit' ? 409 : 200;
     const body = { transaction: 'AQAA' };

@@ -7,6 +7,7 @@ import {
 } from '../../../src/shared/database/idempotency-table.ts';
 import type { Options, Reply } from '../../support/ask.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
+import { openRaw, type RawReply } from '../../support/http.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
 
@@ -82,6 +83,11 @@ select 1 as one;
 -- name: open :many
 -- for: *
 select 1 as one;
+
+-- name: long :many
+-- for: web
+select id, repeat('x', 30000) as filler from orders where id < 4
+union all select 3, repeat('x', 30000);
 `);
 const named = 'named, batch, transaction';
 const file = createClientsFile({
@@ -198,6 +204,35 @@ test('a write reports what it changed, and a GET of it is 405', async () => {
   assert.deepEqual(codeOf(refused), [405, 'METHOD_NOT_ALLOWED']);
   assert.equal(refused.headers.allow, 'POST');
   assert.equal((await get('place')).status, 405);
+});
+
+test('a HEAD is answered with the head of a GET, and the next reply follows at once', async () => {
+  const paths = [
+    ...['', '/order?id=1', '/order?id=404', '/order?id=x', '/orders?status=open', '/orders.csv'],
+    ...['/long', '/touch?id=1', '/none'],
+  ];
+  const client = await openRaw(gateway.port);
+  const headers = Object.entries(asWeb).map(([name, value]) => `${name}: ${value}\r\n`);
+  const ask = (method: string, path: string) =>
+    client.send(
+      `${method} /v1/named${path} HTTP/1.1\r\nHost: localhost\r\n${headers.join('')}\r\n`,
+    );
+  // A HEAD has nothing to transfer: the coding of a stream may be left out.
+  const changing = ['X-Request-ID', 'Server-Timing', 'Date', 'Transfer-Encoding'];
+  const shown = ({ status, headers: all }: RawReply) => {
+    const lines = all.filter(([name]) => !changing.includes(name)).map((line) => line.join(': '));
+    return [status, ...lines.sort()];
+  };
+  for (const path of paths) {
+    ask('HEAD', path);
+    ask('GET', path);
+    const head = await client.reply({ toHead: true });
+    const whole = await client.reply();
+    assert.deepEqual(shown(head), shown(whole), path);
+  }
+  client.close();
+  const posted = await gateway.request('/v1/named/order', { method: 'PUT', headers: asWeb });
+  assert.equal(posted.headers.allow, 'GET, HEAD, POST');
 });
 
 test('what is expected of a write decides whether it counts', async () => {
@@ -351,7 +386,19 @@ test('the list has what the caller may call, and nothing else', async () => {
   const ofWeb = await list(asWeb);
   assert.deepEqual(
     ofWeb.map(({ name }) => name),
-    ['add', 'any_order', 'open', 'order', 'orders', 'pay', 'place', 'some_orders', 'take', 'touch'],
+    [
+      'add',
+      'any_order',
+      'long',
+      'open',
+      'order',
+      'orders',
+      'pay',
+      'place',
+      'some_orders',
+      'take',
+      'touch',
+    ],
   );
   assert.deepEqual(
     ofWeb.find(({ name }) => name === 'order'),

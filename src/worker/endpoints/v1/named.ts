@@ -63,7 +63,7 @@ export function createNamedList(statements: NamedStatements): Handler {
   };
 }
 
-/** Creates the endpoint of one worker, for GET and POST. */
+/** Creates the endpoint of one worker, for GET, HEAD and POST. */
 export function createNamedEndpoint(
   all: AllSections,
   statements: NamedStatements,
@@ -76,11 +76,11 @@ export function createNamedEndpoint(
   return {
     kind: 'sql',
     check: (request) => checkRequest(request, mayHaveKeys),
-    sourceOf: ({ method }) => (method === 'GET' ? 'url' : 'json'),
+    sourceOf: (request) => (isGetOrHead(request) ? 'url' : 'json'),
     *decide(call) {
       const { record, head, request } = call;
       const { caller } = record;
-      const isGet = request.method === 'GET';
+      const isGet = isGetOrHead(request);
       const { names } = sections.for(caller.client);
       const decoded = yield* decode(call, isGet, names);
       if (!decoded.ok) return decoded;
@@ -145,8 +145,13 @@ function isPublic({ headers }: IncomingRequest): boolean {
   return headers.authorization === undefined && headers[claimsHeader] === undefined;
 }
 
+/** A HEAD is decided on and run like a GET: its reply is the head alone (RFC 9110 section 9.3.2). */
+function isGetOrHead({ method }: IncomingRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 function checkRequest(request: IncomingRequest, mayHaveKeys: boolean): Failure | null {
-  if (request.method === 'GET' && announcesBody(request)) return bodyOfGet;
+  if (isGetOrHead(request) && announcesBody(request)) return bodyOfGet;
   return checkKey(keyHeader(request.headers), mayHaveKeys);
 }
 
