@@ -79,6 +79,8 @@ export type RunDecision = {
   readonly mayCompress?: boolean;
   /** Whether a token in its headers says nothing. */
   readonly ignoresToken?: boolean;
+  /** Whether its reply has no token, because a cache may give it to other clients. */
+  readonly hidesToken?: boolean;
   /** Gives a failure the status and the code of the application's; missing: there are none. */
   readonly explain?: (failure: AnyFailure) => AnyFailure;
   /** The claims that its statements bind; missing: none. */
@@ -98,7 +100,7 @@ export type Receiver = {
   readonly failed: (failure: Failure) => void;
 };
 
-type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
+type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress' | 'hidesToken'> & {
   readonly hintFor: NonNullable<RunDecision['hintFor']>;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
@@ -125,7 +127,7 @@ export function startExchange(
   record: RequestRecord,
 ): void {
   const { section, work, format, mayCompress = false, ignoresToken = false } = run;
-  const { receiver = null, explain = null, ownClaims = noClaims } = run;
+  const { receiver = null, explain = null, ownClaims = noClaims, hidesToken = false } = run;
   const hintFor = run.hintFor ?? noHint;
   const { config, context } = section;
   const tokens = ignoresToken ? null : context.tokens;
@@ -136,7 +138,7 @@ export function startExchange(
   }
   const timeoutMs = timeoutOf(config, run.timeoutMs);
   const after = decoded.token;
-  const shown = { format, mayCompress, hintFor, explain, receiver };
+  const shown = { format, mayCompress, hidesToken, hintFor, explain, receiver };
   const request = { work, timeoutMs, record, after, ownClaims, ...shown };
   new Exchange(context, request, response).start();
 }
@@ -420,9 +422,11 @@ export class Exchange
   /** Once, and before the head leaves. */
   #addTokenHeaders(): void {
     const { tokens } = this.#context;
-    if (tokens === null || this.#hasTokenHeaders || this.#response.headersSent) return;
+    const { after, hidesToken } = this.#request;
+    if (tokens === null || hidesToken === true) return;
+    if (this.#hasTokenHeaders || this.#response.headersSent) return;
     this.#hasTokenHeaders = true;
-    this.#response.addHeaders(tokens.headers(this.#seen, this.#request.after));
+    this.#response.addHeaders(tokens.headers(this.#seen, after));
   }
 
   runEnded(end: RunEnd): void {

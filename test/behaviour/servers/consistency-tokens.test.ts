@@ -18,6 +18,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import type { Settings } from '../../support/ini-text.ts';
 import { createWorkspace } from '../../support/workspace.ts';
+import { createNamedDirectory } from '../named/support/named-directory.ts';
 
 const origin = 'https://app.example';
 const mayRun =
@@ -27,6 +28,21 @@ const skip = mayRun ? false : 'needs MariaDB servers of its own';
 describe('the consistency token', { skip }, () => {
   const workspace = createWorkspace('tokens', () => undefined);
   const keyFile = join(workspace.path, 'key');
+  const named = createNamedDirectory(`
+-- name: counts :many
+-- for: *
+-- max_age: 1m
+select count(*) as notes from notes;
+
+-- name: texts :many
+-- for: *
+-- max_age: 1m
+select text from pages;
+
+-- name: fresh :many
+-- for: *
+select count(*) as notes from notes;
+`);
   const running: Gateway[] = [];
   let set: ReplicatedSet;
   let gateway: Gateway;
@@ -58,6 +74,7 @@ describe('the consistency token', { skip }, () => {
       allow_origins: origin,
       idempotency_table: 'request_keys',
       session_key_file: keyFile,
+      named: named.path,
     });
     const [one, other] = set.replicas() as [ReplicationServer, ReplicationServer];
     near = await start([one], { session_key_file: keyFile });
@@ -69,6 +86,7 @@ describe('the consistency token', { skip }, () => {
     await Promise.all(running.map((one) => one.stop()));
     await set.stop();
     workspace.remove();
+    named.remove();
   });
 
   test('the warnings of a statement are listed, although the position is asked behind it', async () => {
@@ -126,6 +144,31 @@ describe('the consistency token', { skip }, () => {
       Array.from({ length: 30 }, () => gateway.post('/v1/query', { sql: 'select n from notes' })),
     );
     for (const { headers } of replies) assert.ok(headers['x-consistency-token']);
+  });
+
+  test('a reply that caches may keep has no token, also if it is long, and a token says nothing there', async () => {
+    const cached = (await gateway.get('/v1/named/counts')).headers;
+    assert.equal(cached['cache-control'], 'public, max-age=60');
+    for (const path of ['counts', 'counts.csv', 'texts', 'texts.csv']) {
+      for (const method of ['GET', 'HEAD']) {
+        const options = { method, headers: { 'X-Consistency-Token': 'of another gateway' } };
+        const { status, headers } = await gateway.request(`/v1/named/${path}`, options);
+        assert.equal(status, 200, path);
+        assert.match(String(headers['cache-control']), /max-age=60/, path);
+        assert.equal(headers['x-consistency-token'], undefined, path);
+        assert.equal(headers['x-consistency'], undefined, path);
+      }
+    }
+    const lines = await gateway.get('/v1/named/counts', {
+      headers: { Accept: 'application/x-ndjson' },
+    });
+    const posted = await gateway.post('/v1/named/counts', { params: {} });
+    const fresh = await gateway.get('/v1/named/fresh');
+    for (const { status, headers } of [lines, posted, fresh]) {
+      assert.equal(status, 200);
+      assert.equal(headers['cache-control'], 'no-store');
+      assert.ok(headers['x-consistency-token'], 'no cache keeps it');
+    }
   });
 
   test('a request that is refused before any SQL gets no token', async () => {

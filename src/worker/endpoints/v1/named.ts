@@ -130,8 +130,8 @@ export function createNamedEndpoint(
         timeoutMs,
         format,
         mayCompress: config.compress && prefersGzip(request.headers),
-        // A cache would give one client's token to the others.
         ignoresToken: isCached,
+        hidesToken: isCached,
         explain,
         ownClaims,
         transaction: asked.transaction,
