@@ -1,7 +1,8 @@
 // A run among several servers: it begins where it may run, and begins again at another server if that is safe.
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { NoPlace } from '../servers/pool/queue.ts';
-import type { Routed, Server } from '../servers/server.ts';
+import type { WaitLimit } from '../servers/pool/wait-limit.ts';
+import type { Server, WaitingForServer } from '../servers/server.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Execution, RouteWish, RunEnd, RunEvents, RunSink, Unrouted } from './execution.ts';
 import type { RunTimes } from './run-times.ts';
@@ -20,6 +21,7 @@ export type Router = Pick<
   | 'choose'
   | 'probesOf'
   | 'remember'
+  | 'addWaiting'
   | 'forget'
   | 'suspect'
 >;
@@ -35,8 +37,10 @@ type Phase = 'created' | 'waiting' | 'running' | 'ended';
 const maxFailures = 1;
 
 /** A run among several servers. */
-export class RoutedRun implements Execution, RunEvents, Routed {
+export class RoutedRun implements Execution, RunEvents, WaitingForServer {
   index = -1;
+  /** Since it has begun to wait for a server. */
+  waitLimit: WaitLimit;
   readonly #router: Router;
   #wish: RouteWish;
   readonly #create: CreateOn;
@@ -67,6 +71,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#create = create;
     this.#events = events;
     this.#times = times;
+    this.waitLimit = times.waitLimit(0);
   }
 
   start(): void {
@@ -134,6 +139,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
 
   reconsider(): void {
     if (this.#phase === 'waiting') this.#seek();
+  }
+
+  losePlace(): void {
+    if (this.#phase === 'waiting') this.#end(this.#unserved('queue full'));
   }
 
   /** Moves to another server if nothing was sent, or if it was declared read-only and its reply can be taken back. */
@@ -244,7 +253,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
       this.#end(this.#unserved(noPlace));
       return;
     }
-    this.#router.remember(this, null);
+    this.waitLimit = this.#times.waitLimit(performance.now());
+    this.#router.addWaiting(this);
     const { maxWaitMs } = this.#router;
     if (maxWaitMs !== null) {
       this.#waitTimer ??= setTimeout(() => this.stop('deadline'), maxWaitMs);

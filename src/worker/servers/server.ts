@@ -12,6 +12,7 @@ import { type ConnectionSettings, openConnection } from '../../shared/mysql/open
 import type { Log } from '../../shared/process/log.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { Consistency, type ServerState } from './consistency/consistency.ts';
+import type { Queued } from './pool/client-line.ts';
 import { prepare } from './pool/connecting.ts';
 import { Control, type ControlObservations } from './pool/control.ts';
 import { Pool, type PoolObservations } from './pool/pool.ts';
@@ -47,6 +48,12 @@ export interface Routed extends Indexed {
   reconsider(): void;
   /** The server that it runs on must not be used any more. */
   leaveServer(): void;
+}
+
+/** A request that waits for a server. */
+export interface WaitingForServer extends Routed, Queued {
+  /** The place in which it waits belongs to another request. */
+  losePlace(): void;
 }
 
 /** The present state of a server in a worker, and its counts so far. */

@@ -2,10 +2,13 @@
 import type { Config } from '../../shared/config/config.ts';
 import { IndexedSet } from '../../shared/indexed-set.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
+import type { Account } from './account.ts';
 import { covers, type Token } from './consistency/token.ts';
+import { ClientLine } from './pool/client-line.ts';
 import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
-import { type Routed, Server, type ServerSurroundings } from './server.ts';
+import { type Excess, findExcess, type Newcomer, type Waitlist } from './pool/waitlist.ts';
+import { type Routed, Server, type ServerSurroundings, type WaitingForServer } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';
 import { Topology } from './topology.ts';
 
@@ -27,7 +30,7 @@ export type Requirements = {
 };
 
 /** The servers of one section. Its owner starts and closes them. */
-export class Servers {
+export class Servers implements Waitlist {
   /** The requests that wait for a server, besides those in the queues of pools. */
   readonly admission: Admission;
   /** How long a request waits for a server at most, in ms; null: until its deadline. */
@@ -38,7 +41,9 @@ export class Servers {
   readonly topology: Topology;
   /** The primary, or the last one. */
   #lastPrimary: Server | null = null;
-  readonly #waiting = new IndexedSet<Routed>();
+  readonly #waiting = new IndexedSet<WaitingForServer>();
+  /** The same, by client. */
+  readonly #lines = new Map<Account, ClientLine<WaitingForServer, Account>>();
   /** The server at which reads begin to look for the least busy one, so that equally busy servers take turns. */
   #next = 0;
 
@@ -53,6 +58,7 @@ export class Servers {
         }),
     );
     this.admission = new Admission(() => config.queue);
+    this.admission.addWaitlist(this);
     this.maxWaitMs = config.failoverWaitMs;
     this.#readsReplicas = config.reads === 'replicas';
     this.topology = new Topology({
@@ -113,16 +119,47 @@ export class Servers {
     return this.topology.probesOf(this.all.indexOf(server));
   }
 
-  /** From here on a request is called when roles change; `forget` ends that. @param server null: it waits for one */
-  remember(routed: Routed, server: Server | null): void {
+  /** From here on a request on a server is called when roles change; `forget` ends that. */
+  remember(routed: Routed, server: Server): void {
     this.forget(routed);
-    if (server === null) this.#waiting.add(routed);
-    else server.running.add(routed);
+    server.running.add(routed);
+  }
+
+  /** The same for a request that waits for a server. It needs a place of the admission. */
+  addWaiting(waiting: WaitingForServer): void {
+    this.forget(waiting);
+    const { account } = waiting.waitLimit;
+    const line = this.#lines.get(account) ?? new ClientLine(account);
+    this.#lines.set(account, line);
+    line.add(waiting);
+    this.#waiting.add(waiting);
   }
 
   forget(routed: Routed): void {
-    if (this.#waiting.delete(routed)) return;
     for (const { running } of this.all) if (running.delete(routed)) return;
+    const waiting = routed as WaitingForServer;
+    if (!this.#waiting.delete(waiting)) return;
+    const { account } = waiting.waitLimit;
+    const line = this.#lines.get(account);
+    line?.remove(waiting);
+    if (line?.length === 0) this.#lines.delete(account);
+  }
+
+  findExcess(newcomer: Newcomer): Excess<WaitingForServer> | null {
+    const { account, more } = newcomer;
+    const own = this.#lines.get(account);
+    const ownWeight = ((own?.length ?? 0) + more) / account.client.share;
+    return findExcess(
+      this.#lines.values(),
+      own,
+      newcomer,
+      (line) => line.length / line.account.client.share,
+      ownWeight,
+    );
+  }
+
+  reject(waiting: WaitingForServer): void {
+    waiting.losePlace();
   }
 
   /** A request on a server has ended in a way that may tell of another role: the server is probed now. */

@@ -4,7 +4,8 @@ import { firstRowCommand, runTogether, statementCommand } from '../../../shared/
 import type { Command } from '../../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Consistency } from '../../servers/consistency/consistency.ts';
-import { FairQueue, type Queued } from '../../servers/pool/fair-queue.ts';
+import type { Queued } from '../../servers/pool/client-line.ts';
+import { FairQueue } from '../../servers/pool/fair-queue.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
 import type { PoolAccount, PoolAccounts } from '../../servers/pool/pool-accounts.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';

@@ -85,11 +85,7 @@ export class Pool implements SessionEvents {
     this.#settings = settings;
     // A request does not count while a session is being opened for it.
     const connecting = () => this.#source.connecting;
-    this.admission = new Admission(
-      () => settings.queue + connecting(),
-      connecting,
-      (account, user) => this.queue.makeRoom(account, user),
-    );
+    this.admission = new Admission(() => settings.queue + connecting(), connecting);
     this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs, () => this.#serve());
     const rules: TurnRules = {
       mayTake: (account) => this.#mayTake(account),
@@ -270,7 +266,7 @@ export class Pool implements SessionEvents {
   #rejectIfFull(waiter: RequestWaiter): void {
     const { account, user } = waiter.waitLimit;
     const isBusy = this.admission.isBusy(account);
-    if (!isBusy && (!this.admission.isOverfull || this.queue.makeRoom(account, user))) return;
+    if (!isBusy && this.admission.hasPlaceFor({ account, user, more: 0 })) return;
     this.queue.remove(waiter);
     waiter.refused(isBusy ? 'client busy' : 'queue full');
   }

@@ -1,10 +1,12 @@
 // The requests that wait for a session: how they wait, how many may, and how long.
 import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
 import type { Account } from '../account.ts';
+import type { Queued } from './client-line.ts';
 import { FairQueue, type TurnRules } from './fair-queue.ts';
 import type { PoolAccount, PoolAccounts } from './pool-accounts.ts';
 import type { Session } from './session.ts';
 import type { RequestOwner, WaitLimit } from './wait-limit.ts';
+import { type Excess, leavesBefore, type Newcomer, type Waitlist } from './waitlist.ts';
 
 /** Why a request found no place to wait. */
 export type NoPlace = 'queue full' | 'client busy';
@@ -38,21 +40,20 @@ export class Admission {
   waiting = 0;
   readonly #places: () => number;
   readonly #spare: () => number;
-  readonly #makeRoom: (account: Account, user: string | null) => boolean;
+  readonly #waitlists: Waitlist[] = [];
 
   /**
    * @param places how many may wait now
    * @param spare how many of those need not count for their client
-   * @param makeRoom rejects a waiting request of another client or user who has more of them; returns whether there is one
    */
-  constructor(
-    places: () => number,
-    spare: () => number = () => 0,
-    makeRoom: (account: Account, user: string | null) => boolean = () => false,
-  ) {
+  constructor(places: () => number, spare: () => number = () => 0) {
     this.#places = places;
     this.#spare = spare;
-    this.#makeRoom = makeRoom;
+  }
+
+  /** Requests that wait there may lose their places to those of other clients and users. */
+  addWaitlist(waitlist: Waitlist): void {
+    this.#waitlists.push(waitlist);
   }
 
   /** Whether more requests wait than may: one must leave. */
@@ -70,9 +71,27 @@ export class Admission {
     this.enter(account);
     let reason: NoPlace | null = null;
     if (this.isBusy(account)) reason = 'client busy';
-    else if (this.isOverfull && !this.#makeRoom(account, user)) reason = 'queue full';
+    else if (!this.hasPlaceFor({ account, user, more: 1 })) reason = 'queue full';
     if (reason !== null) this.leave(account);
     return reason;
+  }
+
+  /**
+   * Whether a request that has taken a place may keep it. If the queue is full, the newest request of the client with the longest queue for
+   * its share is rejected, and may be that one.
+   */
+  hasPlaceFor(newcomer: Newcomer): boolean {
+    if (!this.isOverfull) return true;
+    let longest: (Excess<Queued> & { readonly waitlist: Waitlist }) | null = null;
+    for (const waitlist of this.#waitlists) {
+      const found = waitlist.findExcess(newcomer);
+      if (found !== null && (longest === null || leavesBefore(found, longest))) {
+        longest = { ...found, waitlist };
+      }
+    }
+    if (longest === null) return false;
+    longest.waitlist.reject(longest.item);
+    return true;
   }
 
   /** Takes a place in any case. The caller must check `isBusy` and `isOverfull`. */
@@ -88,7 +107,7 @@ export class Admission {
 }
 
 /** The pool's queue: recovering requests come first, then the gateway's own, then clients in turn. Requests have their places from the admission. */
-export class Queue {
+export class Queue implements Waitlist {
   readonly #admission: Admission;
   readonly #accounts: PoolAccounts;
   readonly #mayTakeOwn: () => boolean;
@@ -110,6 +129,7 @@ export class Queue {
     this.#accounts = accounts;
     this.#mayTakeOwn = mayTakeOwn;
     this.#requests = new FairQueue(accounts, rules);
+    admission.addWaitlist(this);
   }
 
   get length(): number {
@@ -189,14 +209,12 @@ export class Queue {
     }
   }
 
-  /**
-   * Rejects the newest request of the client with the longest queue for its share. Returns false if that is one of this user of this client.
-   */
-  makeRoom(account: Account, user: string | null): boolean {
-    const newest = this.#requests.newestOfLongest(this.#accounts.of(account), user);
-    if (newest === undefined) return false;
-    this.#refuse(newest, 'queue full');
-    return true;
+  findExcess(newcomer: Newcomer): Excess<RequestWaiter> | null {
+    return this.#requests.findExcess(newcomer);
+  }
+
+  reject(request: RequestWaiter): void {
+    this.#refuse(request, 'queue full');
   }
 
   refuseAll(reason: Refusal): void {

@@ -1,10 +1,12 @@
 // The sessions of a pool that clients reserve over several requests: at most half of the pool. Further clients wait until there is room.
 import { performance } from 'node:perf_hooks';
 import type { Account } from '../account.ts';
-import { FairQueue, type Queued } from './fair-queue.ts';
+import type { Queued } from './client-line.ts';
+import { FairQueue } from './fair-queue.ts';
 import type { Pool } from './pool.ts';
 import { keptFree, type PoolAccount, reservedRoom } from './pool-accounts.ts';
 import { LateCheck, type Refusal } from './queue.ts';
+import type { Excess, Newcomer, Waitlist } from './waitlist.ts';
 
 /** How often it refuses requests that have waited for too long. */
 const lateCheckMs = 25;
@@ -20,7 +22,7 @@ export interface Reserving extends Queued {
 type ReservedPool = Pick<Pool, 'size' | 'admission' | 'accounts' | 'isLate'>;
 
 /** The room for reserved sessions in one pool. Clients take turns as in the pool's queue, and a part of the room is for those below their share. */
-export class ReservedSessions {
+export class ReservedSessions implements Waitlist {
   /** Sessions that are reserved, or about to be. */
   count = 0;
   readonly #pool: ReservedPool;
@@ -43,6 +45,7 @@ export class ReservedSessions {
       mayTake: (own) => this.#mayTake(own),
       isBelowShare: (own) => this.#isBelowShare(own),
     });
+    pool.admission.addWaitlist(this);
   }
 
   /**
@@ -94,6 +97,16 @@ export class ReservedSessions {
     accounts.noteWait(this.#waiting.length === 0, now);
     this.#waiting.add(request);
     this.#lateCheck.begin();
+  }
+
+  findExcess(newcomer: Newcomer): Excess<Reserving> | null {
+    return this.#waiting.findExcess(newcomer);
+  }
+
+  reject(request: Reserving): void {
+    if (!this.#waiting.remove(request)) return;
+    this.#leave(request);
+    request.refused('queue full');
   }
 
   /** Gives up waiting. Nothing is called afterwards. */

@@ -23,6 +23,7 @@ const router: Router = {
   choose: () => server,
   probesOf: () => 1,
   remember: () => {},
+  addWaiting: () => {},
   forget: () => {},
   suspect: () => {},
 };

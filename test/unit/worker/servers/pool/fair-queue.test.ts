@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Account } from '../../../../../src/worker/servers/account.ts';
-import { FairQueue, type Queued } from '../../../../../src/worker/servers/pool/fair-queue.ts';
+import type { Queued } from '../../../../../src/worker/servers/pool/client-line.ts';
+import { FairQueue } from '../../../../../src/worker/servers/pool/fair-queue.ts';
 import {
   type PoolAccount,
   PoolAccounts,
