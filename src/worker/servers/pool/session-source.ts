@@ -1,4 +1,5 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
+import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
@@ -45,6 +46,8 @@ export class SessionSource {
     this.#events = events;
     this.#reachability = reachability;
     this.#log = log;
+    // Each connection that is being opened listens to it: as many as the pool has may do so. Node warns of more than ten.
+    setMaxListeners(0, this.#closing.signal);
     reachability.join('pool', () => this.wake());
   }
 
