@@ -10,7 +10,7 @@ const { gateway } = useGateway({ workers: 1, pool, slow_query: '100ms' });
 test('a worker that opens all connections of its pool at once logs no warning of the runtime', async () => {
   const asked = Array.from({ length: pool }, () => gateway.db({ SQL: 'select sleep(0.2)' }));
   for (const { status } of await Promise.all(asked)) assert.equal(status, 200);
-  // What the worker wrote to stderr while it connected is in the log before its own lines about these statements.
+  // The supervisor logs what a worker writes to stderr: all of it is there before the lines about these statements.
   await logShows(gateway, /slow statement/);
   assert.doesNotMatch(gateway.log(), /Warning/);
 });

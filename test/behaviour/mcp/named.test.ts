@@ -71,6 +71,11 @@ insert into unique_notes (text) values ('same'), ('same');
 -- for: agent
 insert into notes (customer, text) select 0, 'slow' from (select 1 as one) o where (select count(*) from gate) >= 0;
 
+-- name: slow_notes :batch
+-- for: agent
+insert into notes (customer, text) values (0, 'first');
+insert into notes (customer, text) select 0, 'second' from (select 1 as one) o where (select count(*) from gate) >= 0;
+
 -- name: my_notes :many
 -- for: user
 -- param customer: int = claims.customer_id
@@ -186,6 +191,7 @@ test('an agent sees the statements for its client, sorted, and nothing else', as
     'collide',
     'rename',
     'slow_note',
+    'slow_notes',
     'take',
     'unique_note',
   ]);
@@ -358,10 +364,15 @@ test('each user of a client has its own rows and its own keys, and cannot send a
   assert.equal((await fail('my_notes', {}, agentOf('user'))).code, 'CLAIM_MISSING');
 });
 
-test('a write runs to its end if the agent goes away', async () => {
-  gate = await closeGate(database);
+const watched = () => ({
+  ...gateway,
+  get: (path: string) => gateway.get(path, { headers: bearing(tokenOf('admin')) }),
+});
+
+/** Calls a tool and goes away while its statement with this text waits at the gate. */
+async function leaveDuring(name: string, text: string): Promise<void> {
   const processlist = await openProcesslist(database);
-  const params = { name: 'slow_note', arguments: {} };
+  const params = { name, arguments: {} };
   const body = JSON.stringify(messageOf('2026-07-28', 'tools/call', params));
   const all = { ...headersOf('2026-07-28', 'tools/call', params), ...bearing(tokenOf('agent')) };
   const headers = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -369,21 +380,36 @@ test('a write runs to its end if the agent goes away', async () => {
   connection.send(
     `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers.join('')}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
-  await processlist.started("select 0, 'slow'");
+  await processlist.started(text);
   connection.close();
+  processlist.close();
+}
+
+test('a write runs to its end if the agent goes away', async () => {
+  gate = await closeGate(database);
+  await leaveDuring('slow_note', "select 0, 'slow'");
   await gate.open();
   await eventually(
     'the note is there',
     async () => (await countOf("select count(*) n from notes where text = 'slow'")) === 1,
   );
-  processlist.close();
+});
+
+test('a batch is rolled back as a whole if the agent goes away before its COMMIT', async () => {
+  gate = await closeGate(database);
+  await leaveDuring('slow_notes', "select 0, 'second'");
+  // The gate is closed: without a kill the statement would not end.
+  await eventually('the call has failed', async () => {
+    const labels = { name: 'slow_notes', result: 'failed' };
+    return (await readMetric(watched(), 'dbhttpd_named_calls_total', labels)) === 1;
+  });
+  await gate.open();
+  assert.equal(await countOf("select count(*) n from notes where text in ('first', 'second')"), 0);
 });
 
 test('metrics name the tool', async () => {
-  const headers = bearing(tokenOf('admin'));
-  const watched = { ...gateway, get: (path: string) => gateway.get(path, { headers }) };
   const count = () =>
-    readMetric(watched, 'dbhttpd_tool_calls_total', { tool: 'city', result: 'ok' });
+    readMetric(watched(), 'dbhttpd_tool_calls_total', { tool: 'city', result: 'ok' });
   const earlier = await count();
   await succeed('city', { id: 2 });
   assert.equal(await count(), earlier + 1);
