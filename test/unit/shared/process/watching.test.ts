@@ -37,6 +37,12 @@ const known: Readonly<Record<string, readonly string[]>> = {
   result: ['ok', 'failed'],
 };
 
+/** The values of a label; undefined: any. A tool that fails has a result, which is an error. */
+function valuesOf(name: string, label: string): readonly string[] | undefined {
+  const isOfTools = name === 'dbhttpd_tool_calls_total' && label === 'result';
+  return isOfTools ? ['ok', 'error'] : known[label];
+}
+
 /** The fault of a name; null: none. */
 function faultOf({ name, labels }: Naming): string | null {
   const base = name.replace(/_(bucket|sum|count)$/, '');
@@ -48,7 +54,7 @@ function faultOf({ name, labels }: Naming): string | null {
     if (label === 'le' && name.endsWith('_bucket')) continue;
     if (!everywhere.includes(label) && !definition.labels.includes(label))
       return `${name} has no label ${label}`;
-    const strange = values.find((value) => known[label]?.includes(value) === false);
+    const strange = values.find((value) => valuesOf(name, label)?.includes(value) === false);
     if (strange !== undefined) return `${label} is never ${strange}`;
   }
   return null;
