@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../support/statistics.ts';
-import { type Database, startDatabase } from './database.ts';
+import { startDatabase } from './database.ts';
 import type { FairOptions } from './options.ts';
 import { type Server, startLoggingGateway } from './servers.ts';
 
@@ -147,10 +147,13 @@ export async function runFair({ seconds }: FairOptions, signal: AbortSignal): Pr
   writeFileSync(path, formatClients(members), { mode: 0o600 });
   const database = await startDatabase();
   try {
-    const alone = await measurePlain(database, seconds, signal);
+    const plain = await startLoggingGateway(database, { workers: 1, pool });
+    const withoutClients = await measureAlone(plain.port, null, seconds, signal).finally(() =>
+      plain.stop(),
+    );
     const gateway = await startLoggingGateway(database, { workers: 1, pool, clients: path });
     try {
-      await measureLoads(gateway, members, alone, seconds, signal);
+      await measureLoads(gateway, members, withoutClients, seconds, signal);
       await measureShares(gateway, members, seconds, signal);
     } finally {
       await gateway.stop();
@@ -161,49 +164,49 @@ export async function runFair({ seconds }: FairOptions, signal: AbortSignal): Pr
   }
 }
 
-/** The rate of one client of a gateway without clients, for each load. */
-async function measurePlain(
-  database: Database,
+/** The rate of a loud client that is the only one, for each load. @param token null: the gateway has no clients */
+async function measureAlone(
+  port: number,
+  token: string | null,
   seconds: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
   const rates = new Map<string, number>();
-  const gateway = await startLoggingGateway(database, { workers: 1, pool });
-  try {
-    for (const [name, sql] of Object.entries(loads)) {
-      const loud = (end: AbortSignal) =>
-        keepAsking(gateway.port, null, loudConnections, sql, 0, end);
-      const [got] = await runBeside([loud], seconds, signal);
-      rates.set(name, (got?.served ?? 0) / seconds);
-    }
-  } finally {
-    await gateway.stop();
+  for (const [name, sql] of Object.entries(loads)) {
+    const loud = (end: AbortSignal) => keepAsking(port, token, loudConnections, sql, 0, end);
+    const [got] = await runBeside([loud], seconds, signal);
+    rates.set(name, rateOf(got, seconds));
   }
   return rates;
+}
+
+function rateOf(got: Got | undefined, seconds: number): number {
+  return (got?.served ?? 0) / seconds;
 }
 
 async function measureLoads(
   { port }: Server,
   [loud, quiet]: readonly Member[],
-  plain: ReadonlyMap<string, number>,
+  withoutClients: ReadonlyMap<string, number>,
   seconds: number,
   signal: AbortSignal,
 ): Promise<void> {
+  // All of them before the quiet client comes: for a minute after its last request room is reserved for it.
+  const alone = await measureAlone(port, loud?.token ?? null, seconds, signal);
   for (const [name, sql] of Object.entries(loads)) {
     const beLoud = (end: AbortSignal) =>
       keepAsking(port, loud?.token ?? null, loudConnections, sql, 0, end);
     const beQuiet = (end: AbortSignal) =>
       keepAsking(port, quiet?.token ?? null, quietConnections, point, thinkMs, end);
-    const [alone] = await runBeside([beLoud], seconds, signal);
     const [beside, other] = await runBeside([beLoud, beQuiet], seconds, signal);
-    const rateOf = (got: Got | undefined) => (got?.served ?? 0) / seconds;
     const p99 = percentile(other?.queueMs ?? [], 0.99);
-    const before = plain.get(name) ?? 0;
+    const before = withoutClients.get(name) ?? 0;
+    const rate = alone.get(name) ?? 0;
     say(`${name}: quiet, p99 of its wait in ms`, p99, p99 <= longestQueueMs);
     if (before < 1) continue;
-    const kept = rateOf(alone) / before;
+    const kept = rate / before;
     say(`${name}: loud alone, of a gateway without clients`, kept, kept >= 1 - sameAlone);
-    const left = rateOf(beside) / rateOf(alone);
+    const left = rateOf(beside, seconds) / rate;
     say(`${name}: loud beside quiet, of alone`, left, left >= (pool - reserved) / pool);
   }
 }
