@@ -31,6 +31,7 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
     'gateway-unlogged',
     'gateway-post',
     'gateway-v1',
+    'gateway-named',
     'constant',
     'client',
     'client-unix',
@@ -38,7 +39,7 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
   'point/256': pools,
   'point/48-close': [...pools, 'constant', 'constant-none'],
   'join/16': [...pools, 'gateway-unix', 'constant', 'client', 'client-unix'],
-  'thousand/16': [...pools, 'gateway-post', 'gateway-v1', 'client'],
+  'thousand/16': [...pools, 'gateway-post', 'gateway-v1', 'gateway-named', 'client'],
   'insert/16': [...pools, 'gateway-post', 'gateway-v1', 'constant', 'client'],
   'batch/16': batching,
 };

@@ -11,7 +11,8 @@ export type Reply = { readonly bytes: number; readonly bodyBytes: number };
 type Answer = {
   RESULT?: { HEADER?: unknown[]; ROWS?: unknown[][]; SUCCESS?: boolean };
   columns?: unknown[];
-  rows?: unknown[][];
+  /** Arrays, or objects. */
+  rows?: object[];
   affected_rows?: number;
   committed?: boolean;
   results?: { affected_rows: number }[];
@@ -27,8 +28,8 @@ export function isRight(workload: Workload, text: string): boolean {
   }
   if (workload.rows === null) return result?.SUCCESS === true || answer.affected_rows === 1;
   const header = result?.HEADER ?? columns ?? [];
-  const rows = result?.ROWS ?? answer.rows ?? [];
-  return rows.length === workload.rows && rows.every((row) => row.length === header.length);
+  const rows: readonly object[] = result?.ROWS ?? answer.rows ?? [];
+  return rows.length === workload.rows && rows.every((row) => Object.keys(row).length === header.length);
 }
 
 function ask(server: Server, request: string, signal: AbortSignal): Promise<Response> {

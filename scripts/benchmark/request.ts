@@ -41,16 +41,20 @@ function composeGet(cell: Cell, server: Place): Request {
   return { text, least: 1, most: span };
 }
 
+/** The path and the body of a POST. */
+function contentOf({ workload }: Cell, { speaks }: Place): readonly [string, string] {
+  const { kind, name, statement } = workload;
+  if (kind === 'batch') return ['/v1/batch', `{"statements":${statement}}`];
+  if (speaks === 'db-post') return ['/db', JSON.stringify({ SQL: statement })];
+  if (speaks === 'v1-named') return [`/v1/named/${name}`, `{"params":{"id":${marks.id}}}`];
+  return ['/v1/query', JSON.stringify({ sql: statement })];
+}
+
 /** Content-Length is the same for every number: all have as many digits. */
 function composePost(cell: Cell, server: Place): Request {
-  const { kind, statement, span } = cell.workload;
+  const { span } = cell.workload;
   const digits = String(Math.max(1, span - 1)).length;
-  const [path, body] =
-    kind === 'batch'
-      ? ['/v1/batch', `{"statements":${statement}}`]
-      : server.speaks === 'db-post'
-        ? ['/db', JSON.stringify({ SQL: statement })]
-        : ['/v1/query', JSON.stringify({ sql: statement })];
+  const [path, body] = contentOf(cell, server);
   const length = Buffer.byteLength(body.replaceAll(marks.id, '0'.repeat(digits)));
   const head = [
     ...composeHead(cell, server),

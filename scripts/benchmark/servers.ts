@@ -1,12 +1,21 @@
 // The HTTP servers under test: the gateway and the peers, each with the same number of processes and connections.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, truncateSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../test/support/gateway.ts';
 import type { Settings } from '../../test/support/ini-text.ts';
 import { type Database, keysTable } from './database.ts';
 import type { Client, Peer } from './peers.ts';
+import { namedStatements, workloads } from './workloads.ts';
 
 /** Worker processes of each server, and MySQL connections of each worker. */
 export const crew = { workers: 2, pool: 10 } as const;
@@ -18,8 +27,8 @@ export type Server = {
   readonly pid: number;
   /** Before the question mark of a workload's URL. */
   readonly path: (workload: string) => string;
-  /** The protocol of its requests. `v1-keys` is with an Idempotency-Key. A batch goes to `/v1/batch` of every server. */
-  readonly speaks: 'db' | 'db-post' | 'v1' | 'v1-keys';
+  /** The protocol of its requests. `v1-keys` is with an Idempotency-Key, `v1-named` calls the named statement of the workload. A batch goes to `/v1/batch` of every server. */
+  readonly speaks: 'db' | 'db-post' | 'v1' | 'v1-keys' | 'v1-named';
   /** Cuts what it has logged: no measurement pays for a disk that others have filled. */
   readonly trimLogs: () => void;
   readonly stop: () => Promise<void>;
@@ -53,6 +62,8 @@ export async function startServer(
       const settings = { idempotency_table: keysTable };
       return { ...(await startLoggingGateway(database, settings)), speaks: 'v1-keys' };
     }
+    case 'gateway-named':
+      return startNamingGateway(database);
     case 'gateway-before':
       return startLoggingGateway(database, {}, { command: commandOf(before ?? '') });
     case 'fastify':
@@ -93,6 +104,20 @@ export async function startLoggingGateway(
     if (existsSync(accessLog)) truncateSync(accessLog);
   };
   return { ...gateway, path: () => '/db', speaks: 'db', trimLogs };
+}
+
+/** The same, with a named statement for each workload that is one statement. */
+async function startNamingGateway(database: Database): Promise<Server> {
+  const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-bench-named-'));
+  const remove = () => rmSync(directory, { recursive: true });
+  try {
+    writeFileSync(join(directory, 'workloads.sql'), namedStatements(workloads), { mode: 0o640 });
+    const gateway = await startLoggingGateway(database, { named: directory });
+    return { ...gateway, speaks: 'v1-named', stop: () => gateway.stop().finally(remove) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }
 
 function startFastify(style: 'plain' | 'tuned', database: Database): Promise<Server> {

@@ -189,6 +189,11 @@ export const targets: readonly Target[] = [
     ),
   ),
   row(
+    'point/64: gateway CPU of /v1/named ÷ /v1/query',
+    ratio('point/64', 'cpuUs', 'gateway-v1', 'gateway-named'),
+    atMost(1.1, null),
+  ),
+  row(
     'batch of three writes, 16: requests/s ÷ fastify, BEGIN to COMMIT by hand',
     ratio('batch/16', 'perSecond', 'fastify', 'gateway-v1'),
     atLeast(1.3, null),

@@ -74,6 +74,18 @@ export const workloads: readonly Workload[] = [
   },
 ];
 
+/** A file of named statements, one for each workload that is one statement. */
+export function namedStatements(all: readonly Workload[]): string {
+  return all
+    .filter(({ kind }) => kind === 'statement')
+    .map(({ name, statement, rows }) => {
+      const sql = statement.replace('{id}', ':id');
+      const kind = rows === null ? 'exec' : 'many';
+      return `-- name: ${name} :${kind}\n-- for: *\n-- param id: int\n${sql};\n`;
+    })
+    .join('\n');
+}
+
 /** The statement's text before and after the id. */
 export function splitStatement(workload: Workload): { before: string; after: string } {
   const [before = '', after = ''] = workload.statement.split('{id}');

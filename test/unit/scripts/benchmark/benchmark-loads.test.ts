@@ -6,8 +6,13 @@ import { isWhole } from '../../../../scripts/benchmark/download.ts';
 import { isRight } from '../../../../scripts/benchmark/probe.ts';
 import { composeRequest, fillIn } from '../../../../scripts/benchmark/request.ts';
 import { parseFetches, parseSysbench } from '../../../../scripts/benchmark/sysbench.ts';
-import type { Workload } from '../../../../scripts/benchmark/workloads.ts';
+import {
+  namedStatements,
+  type Workload,
+  workloads,
+} from '../../../../scripts/benchmark/workloads.ts';
 import { parseWrk } from '../../../../scripts/benchmark/wrk.ts';
+import { parseFile } from '../../../../src/shared/named/parse-file.ts';
 
 const summary = {
   requests: 1000,
@@ -113,6 +118,8 @@ test('an answer is right when it has all rows with all columns, or success', () 
   assert.ok(isRight({ ...query, rows: null }, '{"RESULT":{"SUCCESS":true}}'));
   assert.ok(isRight(query, '{"columns":[{"name":"a"}],"rows":[[1]]}'));
   assert.ok(!isRight(query, '{"columns":[{"name":"a"}],"rows":[]}'));
+  assert.ok(isRight(query, '{"columns":[{"name":"a"}],"rows":[{"a":1}]}'));
+  assert.ok(!isRight(query, '{"columns":[{"name":"a"},{"name":"b"}],"rows":[{"a":1}]}'));
   assert.ok(isRight({ ...query, rows: null }, '{"affected_rows":1}'));
   const batch = { ...query, kind: 'batch', rows: null } as const;
   const each = '{"affected_rows":1}';
@@ -121,7 +128,11 @@ test('an answer is right when it has all rows with all columns, or success', () 
   assert.ok(!isRight(batch, `{"committed":false,"results":[${each},${each},${each}]}`));
 });
 
-const place = (speaks: 'db' | 'v1' | 'v1-keys') => ({ port: 1, path: () => '/db', speaks });
+const place = (speaks: 'db' | 'v1' | 'v1-keys' | 'v1-named') => ({
+  port: 1,
+  path: () => '/db',
+  speaks,
+});
 
 test('every request of /db has one statement, with a number in it', () => {
   for (const cell of listCells().filter(({ workload }) => workload.kind === 'statement')) {
@@ -137,18 +148,38 @@ test('every request of /db has one statement, with a number in it', () => {
 });
 
 test('every request of /v1 has the announced length, whatever its number', () => {
-  for (const speaks of ['v1', 'v1-keys'] as const) {
+  for (const speaks of ['v1', 'v1-keys', 'v1-named'] as const) {
     for (const cell of listCells()) {
       const request = composeRequest(cell, place(speaks));
       for (const id of [request.least, request.most]) {
         const [head = '', body = ''] = fillIn(request, id).split('\r\n\r\n');
         assert.equal(/^Content-Length: (\d+)$/m.exec(head)?.[1], String(body.length));
         assert.equal(/^Idempotency-Key: \S+$/m.test(head), speaks === 'v1-keys');
-        const { sql, statements } = JSON.parse(body) as { sql?: string; statements?: unknown[] };
+        const { sql, statements, params } = JSON.parse(body) as {
+          sql?: string;
+          statements?: unknown[];
+          params?: unknown;
+        };
         if (cell.workload.kind === 'batch') assert.equal(statements?.length, 3);
-        else assert.equal(sql, cell.workload.statement.replace('{id}', String(id)));
+        else if (speaks === 'v1-named') {
+          assert.ok(head.startsWith(`POST /v1/named/${cell.workload.name} HTTP/1.1`), head);
+          assert.deepEqual(params, { id });
+        } else assert.equal(sql, cell.workload.statement.replace('{id}', String(id)));
       }
       assert.ok(request.most <= cell.workload.span && request.most >= request.least);
     }
   }
+});
+
+test('the named statements are the same texts, with a parameter in the place of the number', () => {
+  const parsed = parseFile(namedStatements(workloads), 'workloads.sql', {
+    hasIdempotencyTable: false,
+  });
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  for (const { name, kind, parts } of parsed.statements) {
+    const workload = workloads.find((one) => one.name === name);
+    assert.equal(parts[0]?.sql.replace(':id', '{id}'), workload?.statement);
+    assert.equal(kind, workload?.rows === null ? 'exec' : 'many');
+  }
+  assert.equal(parsed.statements.length, workloads.length - 1, 'all that are one statement');
 });
