@@ -7,6 +7,7 @@ import { heldMutations } from './held.ts';
 import { httpMutations } from './http.ts';
 import { identityMutations } from './identity.ts';
 import { keyMutations } from './keys.ts';
+import { namedMutations } from './named.ts';
 import { outcomeMutations } from './outcomes.ts';
 import { processMutations } from './processes.ts';
 import { repeatMutations } from './repeats.ts';
@@ -15,6 +16,8 @@ import { serverMutations } from './servers.ts';
 import { sessionMutations } from './sessions.ts';
 import { settingMutations } from './settings.ts';
 import { textMutations } from './text.ts';
+import { toolMutations } from './tools.ts';
+import { turnMutations } from './turns.ts';
 
 export const mutations: readonly Mutation[] = [
   ...identityMutations,
@@ -32,4 +35,7 @@ export const mutations: readonly Mutation[] = [
   ...processMutations,
   ...serverMutations,
   ...settingMutations,
+  ...turnMutations,
+  ...namedMutations,
+  ...toolMutations,
 ];

@@ -428,6 +428,8 @@ test('a claim is a parameter that the client cannot send', () => {
     `${head}-- param c: text(9) = claims.'__proto__'.constructor\nselect :c;`,
   );
   assert.match(refusal(inherited, body('{}')), /^claim missing/);
+  const document = prepared(`${head}-- param c: json = claims.doc\nselect :c;`);
+  assert.match(refusal(document, body('{}'), { doc: null }), /^claim invalid/);
 });
 
 test('the values of a column come from the catalogue, and may be unknown', () => {

@@ -41,6 +41,23 @@ test('tools are kept until statements are replaced, or a database was read again
   assert.notEqual(toolsOf(defaultClient), second);
 });
 
+test('a write may be repeated only if it needs a key: an optional one may be missing', () => {
+  const keeping = [{ config: { section: 'world', idempotencyTable: { name: 'keys' } } }];
+  const isIdempotent = (kind: string, sql: string, directive = '') => {
+    const text = `-- name: tool :${kind}\n-- for: *\n${directive}${sql};\n`;
+    const parsed = parseFile(text, 'a.sql', { hasIdempotencyTable: true });
+    assert.ok(parsed.ok);
+    const named = { world: parsed.statements };
+    const statements = new NamedStatements(keeping as unknown as AllSections, named, nothingKnown);
+    const [tool] = createNamedTools(statements)(defaultClient);
+    return tool?.definition.annotations.idempotentHint;
+  };
+  const write = 'update t set a = a + 1';
+  assert.equal(isIdempotent('exec', write), false);
+  assert.equal(isIdempotent('exec', write, '-- key: required\n'), true);
+  assert.equal(isIdempotent('many', 'select a from t'), true);
+});
+
 test('a write is destructive, unless its text shows that it only adds rows', () => {
   const isDestructive = (kind: string, ...parts: readonly string[]) => {
     const statements = new NamedStatements(sections, load(kind, ...parts), nothingKnown);

@@ -248,3 +248,16 @@ test('the time of a client is that of all its pools, of what runs too', () => {
     waiting: 0,
   });
 });
+
+test('a client that returns starts level with those that wait, and has saved up no time', () => {
+  const accounts = new PoolAccounts(16, 5_000, () => {});
+  const busy = createAccount({ name: 'busy' });
+  const quiet = createAccount({ name: 'quiet' });
+  accounts.noteWait(true, 0);
+  const own = accounts.arrive(quiet, 0);
+  accounts.arrive(busy, 0).begin(0);
+  assert.equal(accounts.costOf(own, 0), 0);
+  accounts.raiseLevel(accounts.costOf(accounts.of(busy), 1000));
+  accounts.arrive(quiet, 1000);
+  assert.equal(accounts.costOf(own, 1000), 1000);
+});

@@ -72,6 +72,23 @@ test('a client that is alone gets all connections; while there is another one, a
   void pool.close();
 });
 
+test('a client at max_in_flight waits beside idle connections, also for those of its share', async () => {
+  const { pool, ask, countOf, finish } = create(4);
+  const bounded = createAccount({ name: 'bounded', maxInFlight: 1 });
+  const other = createAccount({ name: 'other' });
+  ask(other, 2);
+  await turns();
+  for (let n = 0; n < 2; n += 1) finish(other);
+  ask(bounded, 2);
+  await turns();
+  assert.deepEqual([countOf(bounded), pool.admission.waiting], [1, 1]);
+  assert.ok(pool.observations().idle > 0, 'a connection was free');
+  finish(bounded);
+  await turns();
+  assert.deepEqual([countOf(bounded), pool.admission.waiting], [1, 0]);
+  void pool.close();
+});
+
 test('reserved connections are open before they are needed', async () => {
   const { pool, ask, countOf } = create(16);
   const loud = createAccount({ name: 'loud' });
