@@ -1,7 +1,14 @@
 // Several statements as one request, and the result of each.
-import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
+import type { ModeOf, NamedStep, RowOfStep } from './named.ts';
+import {
+  type BatchOptions,
+  type BigintMode,
+  checkNames,
+  encodeFields,
+  layoutOf,
+} from './options.ts';
 import { type AllResults, decodeResults, type Layout } from './results.ts';
-import { encodeParameters, Fragment, type Parameters } from './sql.ts';
+import { encodeNamedParameters, encodeParameters, Fragment, type Parameters } from './sql.ts';
 import type { JsonObject } from './transport.ts';
 
 /** A number, or a range; a missing end has no bound. */
@@ -15,9 +22,10 @@ export type Expectation =
   | { readonly affectedRows: Count; readonly rowCount?: undefined }
   | { readonly affectedRows?: undefined; readonly rowCount: Count };
 
-/** One statement of a batch: a template, alone or with an expectation, or text with its parameters. */
+/** One statement of a batch: a template, alone or with an expectation, text with its parameters, or a step of `db.named`. */
 export type BatchStatement<Row = unknown> =
   | Fragment<Row>
+  | NamedStep<Row>
   | {
       readonly sql: Fragment<Row>;
       readonly params?: undefined;
@@ -30,12 +38,12 @@ export type BatchStatement<Row = unknown> =
     };
 
 /** The type of rows, if the caller gives none. */
-type RowOf<Row> = unknown extends Row ? Record<string, unknown> : Row;
+type RowOf<Row, Mode> = unknown extends Row ? Record<string, unknown> : RowOfStep<Row, Mode>;
 
 /** The result of `batch`, once it is committed. */
-export type BatchResult<Rows extends readonly unknown[]> = {
+export type BatchResult<Rows extends readonly unknown[], Mode extends BigintMode = 'string'> = {
   /** In the order of the statements. */
-  readonly results: { readonly [Index in keyof Rows]: AllResults<RowOf<Rows[Index]>> };
+  readonly results: { readonly [Index in keyof Rows]: AllResults<RowOf<Rows[Index], Mode>> };
   /** How often the gateway repeated the batch after a deadlock, a lock wait or a snapshot conflict. */
   readonly reruns: number;
   /** The request's id in the gateway's log. */
@@ -48,12 +56,16 @@ export type BatchResult<Rows extends readonly unknown[]> = {
 };
 
 /** Several statements in one transaction: all of them, or none. */
-export type Batch = <Rows extends readonly unknown[]>(
+export type Batch<Default extends BigintMode = 'string'> = <
+  Rows extends readonly unknown[],
+  const Mode extends BigintMode | undefined = Default,
+>(
   statements: readonly [...{ [Index in keyof Rows]: BatchStatement<Rows[Index]> }],
-  options?: BatchOptions,
-) => Promise<BatchResult<Rows>>;
+  options?: Omit<BatchOptions, 'bigint'> & { readonly bigint?: Mode },
+) => Promise<BatchResult<Rows, ModeOf<Mode>>>;
 
 const statementNames = { sql: true, params: true, expect: true } as const;
+const namedNames = { named: true, params: true } as const;
 const templateNames = { sql: true, expect: true } as const;
 const expectNames = { affectedRows: true, rowCount: true } as const;
 const rangeNames = { min: true, max: true } as const;
@@ -75,6 +87,9 @@ export function encodeBatch(statements: readonly BatchStatement[], options: Batc
     rows: layoutOf(options).rows,
     json: options.json,
   });
+  if (layoutOf(options).rows === 'array' && statements.some(isNamed)) {
+    throw new TypeError('the rows of named statements are objects: rows must not be array');
+  }
   const all = statements.map((one, index) => encodeStatement(one, `statement ${index}`));
   return `${fields.slice(0, -1)},"statements":[${all.join(',')}]}`;
 }
@@ -84,12 +99,24 @@ function encodeStatement(statement: unknown, place: string): string {
   if (typeof statement !== 'object' || statement === null) {
     throw new TypeError(`${place} must be sql\`…\` or an object with sql`);
   }
+  if (isNamed(statement)) {
+    checkNames(statement, namedNames, `field of ${place}`);
+    const { named, params } = statement;
+    return `{"named":${JSON.stringify(named)},"params":${encodeNamedParameters(params, place)}}`;
+  }
   const { sql, params = [], expect = null } = statement as Record<string, unknown>;
   const isTemplate = Fragment.isOne(sql);
   checkNames(statement, isTemplate ? templateNames : statementNames, `field of ${place}`);
   if (isTemplate) return encodeOne(sql.text, sql.params, expect, place);
   if (typeof sql === 'string') return encodeOne(sql, params as Parameters, expect, place);
   throw new TypeError(`${place}: sql must be a string or sql\`…\``);
+}
+
+/** Whether a statement is a step of `db.named`. */
+function isNamed(
+  statement: unknown,
+): statement is { readonly named: string; readonly params?: unknown } {
+  return typeof (statement as { readonly named?: unknown } | null)?.named === 'string';
 }
 
 function encodeOne(sql: string, params: Parameters, expect: unknown, place: string): string {

@@ -9,14 +9,31 @@ import {
 } from './batch.ts';
 import { DbhttpdError, type Outcome } from './error.ts';
 import {
+  createNamed,
+  type HeldNamedFunctions,
+  type ModeOf,
+  type NamedBatchResult,
+  type NamedFunction,
+  type NamedFunctions,
+  type NamedResult,
+  type NamedRows,
+  type NamedStatement,
+  type NamedStatements,
+  type NamedStep,
+} from './named.ts';
+import {
   allNames,
   type BatchOptions,
+  type BigintMode,
   batchNames,
   type CsvOptions,
   checkNames,
   csvNames,
+  type HeldNamedOptions,
   type InnerOptions,
   layoutOf,
+  type NamedOptions,
+  type NamedStreamOptions,
   type OptionsOfAll,
   type QueryOptions,
   queryNames,
@@ -51,13 +68,26 @@ export type {
   BatchOptions,
   BatchResult,
   BatchStatement,
+  BigintMode,
   Column,
   Csv,
   CsvOptions,
   Expectation,
   Fragment,
+  HeldNamedFunctions,
+  HeldNamedOptions,
   InnerOptions,
   MaybeOne,
+  NamedBatchResult,
+  NamedFunction,
+  NamedFunctions,
+  NamedOptions,
+  NamedResult,
+  NamedRows,
+  NamedStatement,
+  NamedStatements,
+  NamedStep,
+  NamedStreamOptions,
   One,
   OptionsOfAll,
   Outcome,
@@ -80,21 +110,28 @@ export type {
 export { DbhttpdError, Seen, sql };
 
 /** Sends requests to a gateway. It holds no connection, so there is nothing to close. */
-export type Client = {
+export type Client<
+  Named extends NamedStatements<Named> = Record<never, never>,
+  Mode extends BigintMode = 'string',
+> = {
   readonly query: Query;
   readonly one: One;
   readonly maybeOne: MaybeOne;
   readonly stream: Stream;
   readonly csv: Csv;
-  readonly batch: Batch;
-  readonly transaction: RunInTransaction;
+  readonly batch: Batch<Mode>;
+  readonly transaction: RunInTransaction<Named, Mode>;
+  /** A function for each named statement. Their types are those of `connect<Named>`. */
+  readonly named: NamedFunctions<Named, Mode>;
   /**
    * Ends the requests that run with this `requestId`, by any client: each fails with `KILLED`. Resolves to false if there is none, or it
    * is over. One that the client is about to send, or to send again, is not there yet.
    */
   readonly cancel: (requestId: string) => Promise<boolean>;
   /** The same client with other defaults. */
-  readonly with: (options: OptionsOfAll) => Client;
+  readonly with: <const Chosen extends BigintMode | undefined = Mode>(
+    options: Omit<OptionsOfAll, 'bigint'> & { readonly bigint?: Chosen },
+  ) => Client<Named, ModeOf<Chosen>>;
 };
 
 /** How the client reaches a gateway, and the defaults of its requests. */
@@ -116,8 +153,20 @@ const connectNames: Readonly<Record<keyof ConnectOptions, true>> = {
   ...defaultNames,
 };
 
-/** Creates a client, without sending anything. Throws a TypeError for an invalid URL, token or option. */
-export function connect(asked: ConnectOptions): Client {
+/**
+ * Creates a client, without sending anything. `Named` is the type that `dbhttpd --types` prints. Throws a TypeError for an invalid URL,
+ * token or option.
+ */
+export function connect<Named extends NamedStatements<Named> = Record<never, never>>(
+  asked: ConnectOptions & { readonly bigint: 'bigint' },
+): Client<Named, 'bigint'>;
+export function connect<Named extends NamedStatements<Named> = Record<never, never>>(
+  asked: ConnectOptions & { readonly bigint?: 'string' | undefined },
+): Client<Named>;
+export function connect<Named extends NamedStatements<Named> = Record<never, never>>(
+  asked: ConnectOptions,
+): Client<Named, BigintMode>;
+export function connect(asked: ConnectOptions): Client<Record<never, never>, BigintMode> {
   const { url, token, fetch: given, ...options } = asked;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('token must be visible ASCII characters');
@@ -134,7 +183,10 @@ export function connect(asked: ConnectOptions): Client {
   return createClient(connection, options);
 }
 
-function createClient(connection: Connection, defaults: OptionsOfAll): Client {
+function createClient(
+  connection: Connection,
+  defaults: OptionsOfAll,
+): Client<Record<never, never>, BigintMode> {
   checkNames(defaults, allNames, 'option');
   const query = async (
     statement: string | TemplateStringsArray,
@@ -189,10 +241,12 @@ function createClient(connection: Connection, defaults: OptionsOfAll): Client {
     maybeOne: maybeOne as MaybeOne,
     stream: stream as Stream,
     csv: csv as Csv,
-    batch: batch as Batch,
-    transaction,
+    batch: batch as Batch<BigintMode>,
+    transaction: transaction as RunInTransaction<Record<never, never>, BigintMode>,
+    named: createNamed(connection, defaults) as NamedFunctions<Record<never, never>, BigintMode>,
     cancel: async (requestId) => await cancelRequests(connection, requestId, defaults),
-    with: (options) => createClient(connection, { ...defaults, ...options }),
+    with: ((options: OptionsOfAll) =>
+      createClient(connection, { ...defaults, ...options })) as Client['with'],
   };
 }
 

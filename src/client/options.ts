@@ -12,6 +12,9 @@ export type RetryPolicy = {
 
 export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
 
+/** How a caller gets BIGINT: as text, or as BigInt. */
+export type BigintMode = Layout['bigint'];
+
 /** Options of every request. */
 type CommonOptions = {
   /** The gateway's deadline, in ms; by default the section's `statement_timeout`. */
@@ -99,15 +102,22 @@ export type InnerOptions = Omit<
   'idempotencyKey' | 'readOnly' | 'section' | 'seen' | 'signal'
 >;
 
+/** Options of a call of a named statement. Its file decides how many rows there are and how they look; they are objects. */
+export type NamedOptions = Omit<CommonOptions, 'rows' | 'json'>;
+
+/** Options of the rows of a named statement, one by one or as CSV. */
+export type NamedStreamOptions = NamedOptions & Pick<CsvOptions, 'onProgress'>;
+
+/** Options of a call of a named statement in a transaction; the others are the transaction's. */
+export type HeldNamedOptions = Omit<InnerOptions, 'rows' | 'json' | 'maxRows' | 'showWarnings'>;
+
 /** The names of a kind of options. */
 type NamesOf<Options> = Readonly<Record<keyof Options, true>>;
 
-const commonNames: NamesOf<CommonOptions> = {
+export const namedNames: NamesOf<NamedOptions> = {
   timeoutMs: true,
   readOnly: true,
-  rows: true,
   bigint: true,
-  json: true,
   idempotencyKey: true,
   section: true,
   requestId: true,
@@ -115,8 +125,10 @@ const commonNames: NamesOf<CommonOptions> = {
   seen: true,
   retry: true,
 };
+const commonNames: NamesOf<CommonOptions> = { ...namedNames, rows: true, json: true };
 
 /** All options of each method. The compiler reports a missing one. */
+export const namedStreamNames: NamesOf<NamedStreamOptions> = { ...namedNames, onProgress: true };
 export const csvNames: NamesOf<CsvOptions> = {
   ...commonNames,
   maxRows: true,
@@ -149,13 +161,23 @@ export const innerNames: NamesOf<InnerOptions> = {
   requestId: true,
   retry: true,
 };
-export const transactionNames: NamesOf<TransactionOptions> = {
-  ...innerNames,
+const outerNames: NamesOf<Omit<TransactionOptions, keyof InnerOptions>> = {
   readOnly: true,
   seen: true,
   signal: true,
   isolation: true,
   section: true,
+};
+export const transactionNames: NamesOf<TransactionOptions> = { ...innerNames, ...outerNames };
+/** With those of the transaction, which have an effect on its other statements. */
+export const heldNamedNames: NamesOf<
+  HeldNamedOptions & Omit<TransactionOptions, keyof InnerOptions>
+> = {
+  ...outerNames,
+  timeoutMs: true,
+  bigint: true,
+  requestId: true,
+  retry: true,
 };
 
 /** Throws a TypeError for an unknown field: a misspelt guard (`readonly`) would guard nothing. */

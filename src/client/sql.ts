@@ -187,6 +187,46 @@ function encodeOne(value: unknown, place: string): string {
   throw new TypeError(`${place} is ${describe(value)}, which is not a value for SQL`);
 }
 
+/** As deep as the gateway reads JSON. */
+const maxLevels = 64;
+
+/**
+ * The JSON text of a named statement's parameters. Bytes become base64, and members that are undefined are absent. Throws a TypeError that
+ * names the place, not the value.
+ */
+export function encodeNamedParameters(params: unknown = {}, of = ''): string {
+  const place = of === '' ? '' : `${of}, `;
+  if (!isPlainObject(params)) throw new TypeError(`${place}the parameters must be an object`);
+  return encodeMembers(params, (name) => `${place}parameter ${name}`, 0);
+}
+
+function encodeMembers(value: object, placeOf: (name: string) => string, level: number): string {
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .map(([name, member]) => `${JSON.stringify(name)}:${encodeJson(member, placeOf(name), level)}`);
+  return `{${members.join(',')}}`;
+}
+
+function encodeJson(value: unknown, place: string, level: number): string {
+  if (value instanceof Uint8Array) return JSON.stringify(toBase64(value));
+  if (level > maxLevels) throw new TypeError(`${place} is nested too deep`);
+  if (Array.isArray(value)) {
+    const items = value.map((item, at) => encodeJson(item, `${place}[${at}]`, level + 1));
+    return `[${items.join(',')}]`;
+  }
+  if (isPlainObject(value)) {
+    return encodeMembers(value, (name) => `${place}.${name}`, level + 1);
+  }
+  return encodeOne(value, place);
+}
+
+/** An object of a class may have another text than its members. */
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 function describe(value: unknown): string {
   if (value instanceof Date) return 'a Date (its text depends on a time zone: pass the text)';
   if (typeof value === 'number') return 'a number that is not finite';

@@ -24,7 +24,7 @@ import {
   renderTemplate,
   type Value,
 } from './sql.ts';
-import { type Connection, noReplyOfOurs, readJson, sendRequest } from './transport.ts';
+import { type Connection, noReplyOfOurs, readJson, type Sent, sendRequest } from './transport.ts';
 
 /** The result of `query`. */
 export type QueryResult<Row> = AllResults<Row> &
@@ -146,7 +146,7 @@ export async function runQuery(
   return { ...found, ...whole.about, rolledBack: whole.json.rolled_back === true };
 }
 
-/** Yields the rows one by one. A reply that is not in lines, such as that of a CALL, arrives whole. @param transaction as for `runQuery` */
+/** Yields the rows one by one. @param transaction as for `runQuery` */
 export async function* runStream(
   connection: Connection,
   asked: Asked,
@@ -155,8 +155,17 @@ export async function* runStream(
 ): AsyncGenerator<unknown, StreamEnd, void> {
   // Streams are for reads, which have no key unless the caller gives one.
   const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
-  const body = encodeQuery(asked, options, transaction);
-  const sent = { ...toSent('/v1/query', body, keyed), accept: 'application/x-ndjson' };
+  const sent = toSent('/v1/query', encodeQuery(asked, options, transaction), keyed);
+  return yield* streamRows(connection, sent, options);
+}
+
+/** Yields the rows of a reply one by one. One that is not in lines, such as that of a CALL, arrives whole. */
+export async function* streamRows(
+  connection: Connection,
+  request: Sent,
+  options: StreamOptions,
+): AsyncGenerator<unknown, StreamEnd, void> {
+  const sent = { ...request, accept: 'application/x-ndjson' };
   const begun = await repeat(sent, options, () => sendRequest(connection, sent));
   if (hasType(begun, 'application/x-ndjson')) {
     return yield* readRows(begun, sent, layoutOf(options), options.onProgress);
@@ -168,17 +177,27 @@ export async function* runStream(
   return { rowCount, truncated, warningList };
 }
 
-/** Yields the text of a reply in CSV as it arrives. Throws a DbhttpdError if it is cut, or is not CSV. */
+/** Yields the rows as CSV. */
 export async function* runCsv(
   connection: Connection,
   asked: Asked,
   { idempotencyKey, ...options }: CsvOptions,
 ): AsyncGenerator<string, void, void> {
   const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
-  const sent = {
-    ...toSent('/v1/query', encodeQuery(asked, options, null), keyed),
-    accept: 'text/csv',
-  };
+  yield* streamCsv(
+    connection,
+    toSent('/v1/query', encodeQuery(asked, options, null), keyed),
+    options,
+  );
+}
+
+/** Yields the text of a reply in CSV as it arrives. Throws a DbhttpdError if it is cut, or is not CSV. */
+export async function* streamCsv(
+  connection: Connection,
+  request: Sent,
+  options: CsvOptions,
+): AsyncGenerator<string, void, void> {
+  const sent = { ...request, accept: 'text/csv' };
   const begun = await repeat(sent, options, () => sendRequest(connection, sent));
   if (!hasType(begun, 'text/csv')) throw noReplyOfOurs(begun, sent);
   let bytes = 0;

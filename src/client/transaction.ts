@@ -1,8 +1,19 @@
 // A transaction that is open while the caller's function runs: its begin, its statements, and its commit or rollback.
 import { DbhttpdError, type ErrorFacts, type Outcome } from './error.ts';
 import {
+  createHeldNamed,
+  type HeldNamedFunctions,
+  type ModeOf,
+  type NamedCall,
+  type NamedStatements,
+  runNamed,
+  streamNamed,
+} from './named.ts';
+import {
+  type BigintMode,
   checkNames,
   encodeFields,
+  heldNamedNames,
   type InnerOptions,
   innerNames,
   type QueryOptions,
@@ -31,17 +42,25 @@ import {
 } from './transport.ts';
 
 /** A transaction as the caller's function uses it, until that function ends. */
-export type Transaction = {
+export type Transaction<
+  Named extends NamedStatements<Named> = Record<never, never>,
+  Mode extends BigintMode = 'string',
+> = {
   readonly query: Query<InnerOptions>;
   readonly one: One<InnerOptions>;
   readonly maybeOne: MaybeOne<InnerOptions>;
   readonly stream: Stream<InnerOptions>;
+  /** A function for each named statement that is no transaction of its own. */
+  readonly named: HeldNamedFunctions<Named, Mode>;
 };
 
 /** Runs a function in a transaction, and resolves to its value once the transaction is committed. */
-export type RunInTransaction = <Value>(
-  work: (tx: Transaction) => Promise<Value>,
-  options?: TransactionOptions,
+export type RunInTransaction<
+  Named extends NamedStatements<Named> = Record<never, never>,
+  Default extends BigintMode = 'string',
+> = <Value, const Mode extends BigintMode | undefined = Default>(
+  work: (tx: Transaction<Named, ModeOf<Mode>>) => Promise<Value>,
+  options?: Omit<TransactionOptions, 'bigint'> & { readonly bigint?: Mode },
 ) => Promise<Value>;
 
 /** How the caller's function has ended. */
@@ -152,7 +171,18 @@ class HeldTransaction {
       exactlyOneRow(await query(statement, ...rest));
     const maybeOne = async (statement: unknown, ...rest: readonly unknown[]) =>
       onlyRow(await query(statement, ...rest));
+    const run = async (call: NamedCall) => {
+      const chosen = this.#chooseNamed(call);
+      return await this.#inTurn(() => runNamed(this.#connection, chosen, this.#token));
+    };
+    const beginNamed = (call: NamedCall) =>
+      streamNamed(this.#connection, this.#chooseNamed(call), this.#token);
+    async function* streamOfNamed(call: NamedCall) {
+      await answered();
+      return yield* beginNamed(call);
+    }
     return {
+      named: createHeldNamed({ call: run, stream: streamOfNamed }),
       query: query as Query<InnerOptions>,
       one: one as One<InnerOptions>,
       maybeOne: maybeOne as MaybeOne<InnerOptions>,
@@ -216,6 +246,13 @@ class HeldTransaction {
     const asked = toStatement(statement, rest);
     checkNames(asked.options, innerNames, 'option of a statement in a transaction');
     return { asked, options: { ...this.#options, ...asked.options } };
+  }
+
+  /** The same for a named statement. */
+  #chooseNamed(call: NamedCall): NamedCall {
+    if (this.#isOver) throw transactionOver();
+    checkNames(call.options, heldNamedNames, 'option of a named statement in a transaction');
+    return { ...call, options: { ...this.#options, ...call.options } };
   }
 
   /** Sends statements in the order of the calls, which parallel connections would not keep. */

@@ -9,7 +9,7 @@ import {
   type TransactionOver,
 } from '../execution/transaction-end.ts';
 import type { Found, OpenTransactions } from '../execution/transactions/open-transactions.ts';
-import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
+import { type Failure, type Outcome, refusal, refuse } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
 import {
@@ -48,6 +48,12 @@ export type HeldRequest = {
 export type FoundHere =
   | { readonly isHere: true; readonly held: Held; readonly section: string }
   | { readonly isHere: false; readonly decision: Decision };
+
+/** A request that must only read, in a transaction that may write. */
+export const readsInWriting = refuse(
+  'NOT_IN_TRANSACTION',
+  'read_only and QUERY need a transaction that was begun with read_only, and this one may write.',
+);
 
 /** Finds a request's transaction. */
 export function findTransaction(transactions: OpenTransactions, request: HeldRequest): FoundHere {

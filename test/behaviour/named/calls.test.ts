@@ -158,6 +158,43 @@ test('a list repeats its name in a GET, and is an array in a POST', async () => 
   );
 });
 
+test('rows may be arrays in a POST, and one row comes with its columns then', async () => {
+  const rows = 'array';
+  const one = (await call('order', { id: 2 }, { rows })).json<Record<string, unknown>>();
+  const columns = (one.columns as { name: string; type: string }[]).map(({ name }) => name);
+  assert.deepEqual(
+    [Object.keys(one), columns, one.row, one.section],
+    [
+      ['columns', 'row', 'request_id', 'section'],
+      ['id', 'status', 'total'],
+      ['2', 'paid', 7],
+      'world',
+    ],
+  );
+  const many = (await call('some_orders', { ids: [1] }, { rows })).json<{ rows: unknown }>();
+  assert.deepEqual(many.rows, [['1']]);
+  const lines = await call(
+    'some_orders',
+    { ids: [1] },
+    { rows },
+    { Accept: 'application/x-ndjson' },
+  );
+  assert.equal(lines.text.split('\n')[1], '["1"]');
+  assert.deepEqual(codeOf(await call('order', { id: 404 }, { rows })), [404, 'NO_ROW']);
+  assert.deepEqual(codeOf(await call('order', { id: 1 }, { rows: 'tuple' })), [400, 'BAD_KEY']);
+});
+
+test('a POST with read_only runs what only reads, and nothing else', async () => {
+  const reading = { read_only: true };
+  assert.equal((await call('order', { id: 2 }, reading)).status, 200);
+  assert.deepEqual(codeOf(await call('touch', { id: 2 }, reading)), [403, 'READ_ONLY']);
+  const begun = await gateway.post('/v1/transaction', {}, { headers: asWeb });
+  const { transaction } = begun.json<{ transaction: string }>();
+  const inWriting = await call('order', { id: 2 }, { ...reading, transaction });
+  assert.deepEqual(codeOf(inWriting), [400, 'NOT_IN_TRANSACTION']);
+  await gateway.post('/v1/transaction/rollback', { transaction }, { headers: asWeb });
+});
+
 test('the ending .csv gives CSV, and Accept chooses any format of rows', async () => {
   const csv = await get('orders.csv?sort=oldest&page_size=2');
   assert.equal(csv.text, 'id,status\r\n1,open\r\n2,paid\r\n');

@@ -1,13 +1,17 @@
-// The JSON of a named statement with one row: that row as an object, and nothing else.
+// The JSON of a named statement with one row: that row as an object, and nothing else; or an array, with its columns.
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { FormatChoice } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
+import { writeAscii } from '../text.ts';
 import { V1Json, type V1ReplyOptions } from './v1-json.ts';
 
 const head = createReplyHead(200, jsonType, varyByAccept);
 
-/** The row of one statement. @param options with heads that write nothing before the rows */
-export function chooseNamedOne(options: V1ReplyOptions): FormatChoice {
+/** `isBare`: the reply is the row, and nothing else. */
+export type NamedOneOptions = V1ReplyOptions & { readonly isBare: boolean };
+
+/** The row of one statement. @param options with heads of `createOneHeads` */
+export function chooseNamedOne(options: NamedOneOptions): FormatChoice {
   return {
     head,
     isWhole: true,
@@ -15,7 +19,7 @@ export function chooseNamedOne(options: V1ReplyOptions): FormatChoice {
   };
 }
 
-class NamedOne extends V1Json {
+class NamedOne extends V1Json<NamedOneOptions> {
   #hasRows = false;
 
   /** A CALL may have further results, which are left out. */
@@ -39,10 +43,20 @@ class NamedOne extends V1Json {
     return super.restart();
   }
 
-  protected override writeEnd(): void {}
+  protected override writeEnd(): void {
+    if (!this.options.isBare) writeAscii(this.out, `,${this.#about()}`);
+  }
+
+  /** The end of the object that has the row, as members. */
+  #about(): string {
+    const { section, requestId } = this.options;
+    return `"request_id":"${requestId}","section":${section}}`;
+  }
 
   override seal(maxBytes: number): Buffer {
     const reply = super.seal(Number.POSITIVE_INFINITY);
-    return reply.length > maxBytes ? Buffer.from('{"rows_omitted":true}') : reply;
+    if (reply.length <= maxBytes) return reply;
+    const omitted = '{"rows_omitted":true';
+    return Buffer.from(this.options.isBare ? `${omitted}}` : `${omitted},${this.#about()}`);
   }
 }

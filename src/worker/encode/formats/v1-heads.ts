@@ -20,9 +20,13 @@ export function createV1Heads(layout: V1Layout): ResultHeads {
   return createHeads(layout, (columns) => `{"columns":${columns},"rows":[`);
 }
 
-/** Creates the heads of JSON that is a row and nothing else, to be kept in the same way. */
-export function createRowHeads(layout: V1Layout): ResultHeads {
-  return createHeads(layout, () => '');
+/**
+ * Creates the heads of JSON with one row, to be kept in the same way. An object is a row and nothing else. Since the names of its columns
+ * are not in an array, a row that is one follows them.
+ */
+export function createOneHeads(layout: V1Layout): ResultHeads {
+  const isBare = layout.rows === 'object';
+  return createHeads(layout, (columns) => (isBare ? '' : `{"columns":${columns},"row":`));
 }
 
 /** Creates the heads of NDJSON, to be kept in the same way. */

@@ -8,7 +8,7 @@ import type { FormatChoice } from '../../encode/format.ts';
 import { chooseNamedBatch } from '../../encode/formats/named-batch.ts';
 import { chooseNamedOne } from '../../encode/formats/named-one.ts';
 import { chooseToolJson, createToolHeads, writeToolError } from '../../encode/formats/tool-json.ts';
-import { createRowHeads } from '../../encode/formats/v1-heads.ts';
+import { createOneHeads } from '../../encode/formats/v1-heads.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import type { ResultHeads } from '../../encode/result-rows.ts';
 import type { Work } from '../../execution/executor.ts';
@@ -36,7 +36,7 @@ type Kept = {
 export function createNamedTools(statements: NamedStatements): NamedTools {
   const heads: Heads = {
     rows: createToolHeads(),
-    one: createRowHeads({ rows: 'object', numbers: 'exact', json: 'value' }),
+    one: createOneHeads({ rows: 'object', numbers: 'exact', json: 'value' }),
   };
   const kept = new WeakMap<Client, Kept>();
   return (client) => {
@@ -267,5 +267,5 @@ function chooseFormat(
     writeFailure: (out, failure) => writeToolError(out, failure, showsServerText),
   };
   if (kind === 'batch') return chooseNamedBatch({ ...options, parts });
-  return kind === 'one' ? chooseNamedOne(options) : chooseV1Json(options);
+  return kind === 'one' ? chooseNamedOne({ ...options, isBare: true }) : chooseV1Json(options);
 }

@@ -2,17 +2,21 @@
 import type { GivenValues } from '../../../shared/named/call.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
+import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import {
   type Decoded,
   decodeFields,
   type FieldCheck,
   type Fields,
+  isBoolean,
   isDuration,
+  isOneOf,
   isText,
 } from '../fields.ts';
 import type { ParsedObject } from '../json-text.ts';
 import { type SectionNames, whyNotSection } from '../sections.ts';
+import { layoutOf } from './layout.ts';
 
 /** A call whose fields have the right types. Its values are not checked. */
 export type NamedRequest<Given extends GivenValues = GivenValues> = {
@@ -21,9 +25,14 @@ export type NamedRequest<Given extends GivenValues = GivenValues> = {
   readonly given: Given;
   /** As asked for; the caller limits it to its own. */
   readonly timeoutMs: number | null;
+  /** Whether it must only read. */
+  readonly readOnly: boolean;
+  readonly layout: V1Layout;
   /** The token of the transaction that it runs in; null: in none. */
   readonly transaction: string | null;
 };
+
+const rowsAsObjects = layoutOf({ rows: 'object' });
 
 /** The values of a call by name. */
 export const isNamedParams: FieldCheck = (value) =>
@@ -32,6 +41,8 @@ export const isNamedParams: FieldCheck = (value) =>
 const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['params', isNamedParams],
   ['timeout_ms', isDuration],
+  ['read_only', isBoolean],
+  ['rows', isOneOf('array', 'object')],
   ['section', isText],
   ['transaction', isText],
 ]);
@@ -54,6 +65,8 @@ export function decodeNamedPost(
         params: fields.params === undefined ? {} : (exact().params as Fields),
       },
       timeoutMs: (fields.timeout_ms as number | undefined) ?? null,
+      readOnly: fields.read_only === true,
+      layout: layoutOf({ rows: fields.rows ?? 'object' }),
       transaction: (fields.transaction as string | undefined) ?? null,
     },
   };
@@ -91,7 +104,14 @@ export function* decodeNamedQuery(
   return {
     ok: true,
     exact: () => noFields,
-    request: { section, given, timeoutMs, transaction: null },
+    request: {
+      section,
+      given,
+      timeoutMs,
+      readOnly: true,
+      layout: rowsAsObjects,
+      transaction: null,
+    },
   };
 }
 

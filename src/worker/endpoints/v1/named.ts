@@ -5,7 +5,7 @@ import type { Pieces } from '../../../shared/pieces.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import { chooseNamedBatch } from '../../encode/formats/named-batch.ts';
 import { chooseNamedOne } from '../../encode/formats/named-one.ts';
-import { createRowHeads } from '../../encode/formats/v1-heads.ts';
+import { createOneHeads, type V1Layout } from '../../encode/formats/v1-heads.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import { jsonType } from '../../encode/head.ts';
@@ -18,7 +18,7 @@ import { announcesBody, type IncomingRequest } from '../../http/request.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import { claimsHeader } from '../../request/stated-claims.ts';
 import type { Call, Decision, Handler, SqlEndpoint } from '../endpoint.ts';
-import { findTransaction, statementOver } from '../held-requests.ts';
+import { findTransaction, readsInWriting, statementOver } from '../held-requests.ts';
 import { parseBody } from '../json-text.ts';
 import { decideNamed, type HeldPlace, type KeyOfCall, type NamedCall } from '../named/call.ts';
 import { noSuchStatement, onlyPost } from '../named/failures.ts';
@@ -48,8 +48,11 @@ const keyInTransaction = refuse(
   'Idempotency-Key is not allowed in a transaction that the client holds.',
 );
 
-const layout = layoutOf({ rows: 'object' });
-const rowHeads = createRowHeads(layout);
+/** The heads of one row, by how it looks. */
+const oneHeads = {
+  object: createOneHeads(layoutOf({ rows: 'object' })),
+  array: createOneHeads(layoutOf({ rows: 'array' })),
+} as const;
 
 /** The list of what the caller may call. */
 export function createNamedList(statements: NamedStatements): Handler {
@@ -110,13 +113,18 @@ export function createNamedEndpoint(
         section,
         caller,
         given: asked.given,
-        readOnly: isGet,
-        format: `named ${type} ${entry.statement.kind} ${name} ${section.config.maxRows}`,
+        readOnly: asked.readOnly,
+        format: `named ${type} ${asked.layout.rows} ${entry.statement.kind} ${name} ${section.config.maxRows}`,
       };
       const decided = yield* decideNamed(named, { keyFor, held });
       if (!decided.ok) return decided;
       const { work, explain, ownClaims } = decided;
-      const chosen = formats.choose(type, entry.statement, section, work, record.requestId);
+      const { layout } = asked;
+      const chosen = formats.choose(type, entry.statement, section, {
+        layout,
+        work,
+        requestId: record.requestId,
+      });
       const { maxAgeS } = entry.statement;
       const isCached = isGet && maxAgeS !== null && type !== 'application/x-ndjson';
       const format = isCached
@@ -199,7 +207,7 @@ function findHeld(
   transactions: OpenTransactions,
   { record: { caller } }: Call,
   { config }: SqlSection,
-  { transaction, timeoutMs }: NamedRequest<GivenValues>,
+  { transaction, timeoutMs, readOnly }: NamedRequest<GivenValues>,
 ): HeldPlace | { readonly decision: Decision } | null {
   if (transaction === null) return null;
   const found = findTransaction(transactions, {
@@ -212,12 +220,20 @@ function findHeld(
   });
   if (!found.isHere) return { decision: found.decision };
   const { held } = found;
+  if (readOnly && !held.transaction.isReadOnly) return { decision: readsInWriting };
   return {
     run: (statement) => transactions.run(held, statement),
     claim: (claims) =>
       held.transaction.bindClaims(claims) ? null : statementOver(false, noSuchTransaction),
   };
 }
+
+/** The parts of a call on which the format of its reply depends. */
+type CallFormat = {
+  readonly layout: V1Layout;
+  readonly work: Work;
+  readonly requestId: string;
+};
 
 /** The formats of the replies of one worker. */
 class Formats {
@@ -227,8 +243,7 @@ class Formats {
     type: MediaType,
     { kind, isRead, parts }: NamedStatement,
     { config, context }: SqlSection,
-    work: Work,
-    requestId: string,
+    { layout, work, requestId }: CallFormat,
   ): FormatChoice {
     const isKept = work.kind === 'batch' && work.key !== null;
     const options: V1ReplyOptions = {
@@ -246,7 +261,13 @@ class Formats {
     if (kind === 'batch') return chooseNamedBatch({ ...options, parts });
     const isOne = kind === 'one';
     if (type === 'application/json') {
-      return isOne ? chooseNamedOne({ ...options, heads: rowHeads }) : chooseV1Json(options);
+      return isOne
+        ? chooseNamedOne({
+            ...options,
+            heads: oneHeads[layout.rows],
+            isBare: layout.rows === 'object',
+          })
+        : chooseV1Json(options);
     }
     const streamed = {
       ...options,

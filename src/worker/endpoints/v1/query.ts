@@ -14,7 +14,7 @@ import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import { decideSingle } from '../batch-step.ts';
 import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
-import { findTransaction, statementOver } from '../held-requests.ts';
+import { findTransaction, readsInWriting, statementOver } from '../held-requests.ts';
 import { parseBody } from '../json-text.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { type AllSections, lowerLimit, Sections, type SqlSection, takesKeys } from '../sections.ts';
@@ -46,11 +46,6 @@ const noCsv = refuse(
 const aloneOnly = refuse(
   'NOT_IN_TRANSACTION',
   'max_affected, dry_run and Idempotency-Key are not allowed in a transaction that the client holds.',
-);
-
-const readsInWriting = refuse(
-  'NOT_IN_TRANSACTION',
-  'read_only and QUERY need a transaction that was begun with read_only, and this one may write.',
 );
 
 /** The formats that list warnings. */

@@ -74,7 +74,11 @@ function describeGet(
     ...describeText(statement),
     parameters: [...query, ...parameters],
     responses: {
-      200: { description: 'Its rows.', headers, content: { ...json(entry), ...rowFormats } },
+      200: {
+        description: 'Its rows.',
+        headers,
+        content: { ...json(schemaOfReply(entry)), ...rowFormats },
+      },
       ...withOwnStatuses(statement, failed),
     },
   };
@@ -89,6 +93,12 @@ function describePost(entry: NamedEntry, common: CommonParts): Schema {
     properties: {
       params: parameters,
       timeout_ms: { type: 'number', exclusiveMinimum: 0 },
+      read_only: { type: 'boolean' },
+      rows: {
+        enum: ['object', 'array'],
+        default: 'object',
+        description: 'How a row looks. An `array` comes with its columns.',
+      },
       section: { type: 'string' },
       transaction: { type: 'string' },
     },
@@ -104,7 +114,7 @@ function describePost(entry: NamedEntry, common: CommonParts): Schema {
       200: {
         description: 'What it has answered.',
         headers: common.headers,
-        content: { ...json(entry), ...(hasRows && common.rowFormats) },
+        content: { ...json(schemaOfPosted(entry)), ...(hasRows && common.rowFormats) },
       },
       ...withOwnStatuses(statement, common.failed),
     },
@@ -116,14 +126,30 @@ function describeText({ name, description }: NamedStatement): Schema {
   return { summary: summary === '' ? name : summary, ...(description !== '' && { description }) };
 }
 
-function json(entry: NamedEntry): Schema {
-  return { 'application/json': { schema: schemaOfReply(entry) } };
+function json(schema: Schema): Schema {
+  return { 'application/json': { schema } };
 }
 
-/** Rows have the columns that the server has described; before that, any. */
-function schemaOfReply({ statement: { kind }, row }: NamedEntry): Schema {
+const anyArray: Schema = { type: 'array' };
+
+/** A POST may ask for rows as arrays. A single one comes with its columns then. */
+function schemaOfPosted(entry: NamedEntry): Schema {
+  const about = { request_id: { type: 'string' }, section: { type: 'string' } };
+  const columns = { type: 'array', items: refer('Column') };
+  if (entry.statement.kind !== 'one') return schemaOfReply(entry, [anyArray]);
+  return { anyOf: [schemaOfReply(entry), closed({ columns, row: anyArray, ...about })] };
+}
+
+/** Rows have the columns that the server has described; before that, any. @param others what a row may be beside an object */
+function schemaOfReply(
+  { statement: { kind }, row }: NamedEntry,
+  others: readonly Schema[] = [],
+): Schema {
   const object = row ?? { type: 'object' };
-  const rows = { type: 'array', items: object };
+  const rows = {
+    type: 'array',
+    items: others.length === 0 ? object : { anyOf: [object, ...others] },
+  };
   switch (kind) {
     case 'one':
       return object;
