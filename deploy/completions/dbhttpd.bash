@@ -31,7 +31,7 @@ _dbhttpd() {
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
     --primary) ;;
-    *) mapfile -t COMPREPLY < <(compgen -W '-c -s -m --check --json --foreground --primary --new-token -h --help -V --version' -- "$current") ;;
+    *) mapfile -t COMPREPLY < <(compgen -W '-c -s -m --check --json --foreground --primary --types --new-token -h --help -V --version' -- "$current") ;;
   esac
 }
 complete -F _dbhttpd dbhttpd

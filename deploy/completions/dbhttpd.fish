@@ -15,6 +15,7 @@ complete -c dbhttpd -l check -d 'validate everything, connect once, print the ef
 complete -c dbhttpd -l json -d 'with --check: print one JSON object'
 complete -c dbhttpd -l foreground -d 'stay in the foreground and log to stderr'
 complete -c dbhttpd -l primary -x -d 'set the server that is the primary, after a deliberate return to it or after a restore'
+complete -c dbhttpd -l types -d 'print a TypeScript module with the type of the named statements, for the client; start nothing'
 complete -c dbhttpd -l new-token -d 'print a random token and its line of the clients file; takes nothing else'
 complete -c dbhttpd -s h -l help -d 'print this text'
 complete -c dbhttpd -s V -l version -d 'print the version'

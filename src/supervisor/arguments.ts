@@ -7,7 +7,7 @@ import { type CommandOption, commandOptions } from './command-options.ts';
 
 /** The outcome of reading the command line. */
 export type Command =
-  | ({ readonly kind: 'start' | 'foreground' } & Target)
+  | ({ readonly kind: 'start' | 'foreground' | 'types' } & Target)
   | ({ readonly kind: 'check'; readonly isJson: boolean } & Target)
   | ({ readonly kind: 'primary'; readonly address: string } & Target)
   | { readonly kind: 'help' | 'version' | 'new-token' }
@@ -15,7 +15,7 @@ export type Command =
 
 type Misuse = { readonly kind: 'misuse'; readonly problem: string };
 
-const modes = ['check', 'foreground', 'new-token', 'help', 'version'] as const;
+const modes = ['check', 'foreground', 'types', 'new-token', 'help', 'version'] as const;
 
 /** Parses the arguments after the script's name. */
 export function parseArguments(argv: readonly string[]): Command {
@@ -41,7 +41,7 @@ export function parseArguments(argv: readonly string[]): Command {
   }
   const address: unknown = parsed.primary;
   if (chosen.length + (address === undefined ? 0 : 1) > 1) {
-    return misuse('--check, --foreground and --primary exclude each other');
+    return misuse('--check, --foreground, --primary and --types exclude each other');
   }
   const isJson = parsed.json === true;
   if (isJson && chosen[0] !== 'check') return misuse('--json belongs to --check');
@@ -49,7 +49,8 @@ export function parseArguments(argv: readonly string[]): Command {
   if ('problem' in target) return target;
   if (address === undefined) {
     if (chosen[0] === 'check') return { kind: 'check', isJson, ...target };
-    return { kind: chosen[0] === 'foreground' ? 'foreground' : 'start', ...target };
+    const [mode] = chosen;
+    return { kind: mode === 'foreground' || mode === 'types' ? mode : 'start', ...target };
   }
   if (typeof address !== 'string') return misuse('--primary is given once');
   if (address === '') return misuse('--primary needs an address');

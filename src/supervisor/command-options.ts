@@ -46,6 +46,12 @@ export const commandOptions: readonly CommandOption[] = [
       'set the server that is the primary, after a deliberate return to it or after a restore',
   },
   {
+    names: ['--types'],
+    value: null,
+    meaning:
+      'print a TypeScript module with the type of the named statements, for the client; start nothing',
+  },
+  {
     names: ['--new-token'],
     value: null,
     meaning: 'print a random token and its line of the clients file; takes nothing else',

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `dbhttpd`: arguments -> start, check, foreground, primary, new token, help or version. Sets the exit status.
+// The command `dbhttpd`: arguments -> start, check, foreground, primary, types, new token, help or version. Sets the exit status.
 import '../shared/process/ignored-signals.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
@@ -37,6 +37,12 @@ switch (command.kind) {
     process.on('uncaughtException', reportFailure);
     const { setPrimary } = await import('./set-primary.ts');
     process.exitCode = await setPrimary(command, process.env);
+    break;
+  }
+  case 'types': {
+    process.on('uncaughtException', reportFailure);
+    const { printTypes } = await import('./generate/types.ts');
+    process.exitCode = await printTypes(command, process.env);
     break;
   }
   case 'foreground': {

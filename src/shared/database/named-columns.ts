@@ -12,6 +12,8 @@ import { Lexer, tokenKinds } from '../sql/lexer.ts';
 export type NamedColumn = Omit<ColumnDescription, 'type'> & {
   /** Null: the type depends on the values of the parameters. */
   readonly type: string | null;
+  /** Whether the name depends on those values, too. Missing: it does not. */
+  readonly nameVaries?: true;
 };
 
 /** A problem and its line in the file, from 1. */
@@ -91,11 +93,15 @@ async function describeStatement(
       const problem = `\`${name}\`: two columns are named \`${twice}\`, and rows are objects: rename one by AS`;
       faults.push({ line: part.line, problem });
     }
-    for (const at of isRead ? findVarying(results) : []) {
+    const varying = findVarying(results);
+    for (const at of isRead ? varying : []) {
       const problem = `\`${name}\`: the name of column ${at + 1} depends on the values: name it by AS`;
       warnings.push({ line: part.line, problem });
     }
-    return columns;
+    return columns.map(
+      (column, at): NamedColumn =>
+        varying.includes(at) ? { ...column, nameVaries: true } : column,
+    );
   });
   const answer = parts[statement.parts.findIndex(({ isAnswer }) => isAnswer)] ?? null;
   for (const column of answer === null ? [] : notNullColumns) {

@@ -5,11 +5,12 @@ import type { NamedColumn } from './named-columns.ts';
 /** The schema of one row. Null columns: they are not known, and every object is a row. */
 export function schemaOfRow(columns: readonly NamedColumn[] | null): JsonSchema {
   if (columns === null) return { type: 'object' };
+  const fixed = columns.filter(({ nameVaries }) => nameVaries !== true);
   return {
     type: 'object',
-    properties: Object.fromEntries(columns.map((column) => [column.name, schemaOfColumn(column)])),
-    required: columns.map(({ name }) => name),
-    additionalProperties: false,
+    properties: Object.fromEntries(fixed.map((column) => [column.name, schemaOfColumn(column)])),
+    required: fixed.map(({ name }) => name),
+    additionalProperties: fixed.length < columns.length,
   };
 }
 

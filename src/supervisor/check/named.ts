@@ -5,7 +5,7 @@ import type { Config, Sections } from '../../shared/config/config.ts';
 import { initStatements } from '../../shared/database/connection-settings.ts';
 import {
   type EnumAnswer,
-  type EnumAnswers,
+  EnumAnswers,
   fetchEnumAnswers,
   listEnumColumns,
 } from '../../shared/database/enum-values.ts';
@@ -37,6 +37,7 @@ function placeIn(file: string, line: number | null): Place {
 /** The statements of a section and a server's answers about them; null: no server could be asked. */
 export type AskedNamed = SectionStatements & {
   readonly described: readonly DescribedStatement[] | null;
+  readonly enums: EnumAnswers;
   readonly findings: readonly Finding[];
 };
 
@@ -54,7 +55,7 @@ export function askNamed(
       const config = sections.find(({ section }) => section === own.section);
       const holder = holders.get(own.section);
       if (config === undefined || holder === undefined || own.statements.length === 0) {
-        return { ...own, described: null, findings: [] };
+        return { ...own, described: null, enums: new EnumAnswers(), findings: [] };
       }
       return askSection(config, holder, own);
     }),
@@ -76,7 +77,7 @@ async function askSection(
   if (!asked.ok) {
     const message = `the named statements could not be tried: ${asked.failure.reason}`;
     const found = fault(exitCodes.unavailable, placeOf(config, 'named'), message);
-    return { ...own, described: null, findings: [found] };
+    return { ...own, described: null, enums: new EnumAnswers(), findings: [found] };
   }
   const { enums, described } = asked.facts;
   const findings = statements.flatMap((statement, at) => {
@@ -90,7 +91,7 @@ async function askSection(
       ...warnings.map(({ line, problem }) => warning(placeIn(file, line), problem)),
     ];
   });
-  return { ...own, described, findings };
+  return { ...own, described, enums, findings };
 }
 
 function findEnumFaults({ name, parameters }: NamedStatement, enums: EnumAnswers) {

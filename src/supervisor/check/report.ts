@@ -100,7 +100,7 @@ export function formatReport(report: Report): readonly string[] {
 }
 
 /** The lines for stderr: the faults. */
-export function formatFaults(report: Report): readonly string[] {
+export function formatFaults(report: Pick<Report, 'sections' | 'findings'>): readonly string[] {
   const isAlone = hasOneServer(report);
   return report.findings
     .filter(({ severity }) => severity === 'fault')
@@ -108,7 +108,7 @@ export function formatFaults(report: Report): readonly string[] {
 }
 
 /** The exit status of --check: that of the first fault, or 0. */
-export function exitCodeOf({ findings }: Report): ExitCode {
+export function exitCodeOf({ findings }: Pick<Report, 'findings'>): ExitCode {
   const [first] = findings.filter((finding) => finding.severity === 'fault');
   return first?.exitCode ?? exitCodes.ok;
 }
@@ -161,7 +161,7 @@ export function formatJson(report: Report): string {
   });
 }
 
-function hasOneServer({ sections }: Report): boolean {
+function hasOneServer({ sections }: Pick<Report, 'sections'>): boolean {
   return sections.flatMap(({ candidates }) => candidates).length === 1;
 }
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { daemonFor } from '../../support/daemon.ts';
+import { daemonFor, type Settings } from '../../support/daemon.ts';
+import type { Database } from '../../support/database/mariadb.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { localiseGateway, openCommands } from '../../support/pages/page-commands.ts';
 import { useDatabase, useGateway } from '../../support/use-gateway.ts';
@@ -26,6 +27,11 @@ const placing = `
 const isOfTransaction = ({ heading }: { readonly heading: string }) => heading === 'A transaction';
 const shop = files.filter((file) => !isOfTransaction(file));
 
+function loginOf({ name, host, port, user, password }: Database): Settings {
+  const login = { database: name, host, port: String(port), user };
+  return password === '' ? login : { ...login, password };
+}
+
 function suite(name: string, sql: string, own: typeof files) {
   const database = useDatabase({ prepare: async ({ query }) => void (await query(sql)) });
   test(`--check accepts the files of the page: ${name}`, async (t) => {
@@ -35,13 +41,11 @@ function suite(name: string, sql: string, own: typeof files) {
     for (const [at, { text }] of own.entries()) {
       writeFileSync(join(directory, `${at}.sql`), text, { mode: 0o644 });
     }
-    const { name: schema, host, port, user, password } = database;
     const clients = join(daemon.directory, 'clients.ini');
     const digest = '658a0920b56f59aeeffe5904ca9419194098e81503daa982b819717c8981e1fc';
     writeFileSync(clients, `[web]\nallow = named\ntoken_sha256 = ${digest}\n`, { mode: 0o600 });
     daemon.configure({
-      ...{ database: schema, host, port: String(port), user },
-      ...(password !== '' && { password }),
+      ...loginOf(database),
       ...{ named: directory, clients, idempotency_table: 'request_keys' },
     });
     const { stderr } = await daemon.run(['--check']);
@@ -50,12 +54,21 @@ function suite(name: string, sql: string, own: typeof files) {
   });
 }
 
+test('--types prints what the page shows', async (t) => {
+  const [shown] = blocks.filter(({ language, mark }) => language === 'ts' && mark === 'types');
+  const daemon = daemonFor(t);
+  daemon.configure({ ...loginOf(database), named: directory.path });
+  const { stdout } = await daemon.run(['--types']);
+  const text = shown?.text ?? '';
+  assert.ok(text !== '' && stdout.includes(text), stdout);
+});
+
 suite('the shop', tables, shop);
 suite('the transaction', placing, files.filter(isOfTransaction));
 
 const directory = createNamedDirectory(shop[0]?.text ?? '');
 after(() => directory.remove());
-const { gateway } = useGateway(
+const { gateway, database } = useGateway(
   { workers: 1, named: directory.path },
   { prepare: async ({ query }) => void (await query(tables)) },
 );

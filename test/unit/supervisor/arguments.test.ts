@@ -21,6 +21,7 @@ test('both options given start the section', () => {
     ...target,
   });
   assert.equal(parseArguments(['--foreground', '-c', '/x', '-s', 'y']).kind, 'foreground');
+  assert.equal(parseArguments(['--types', '-c', '/x', '-s', 'y']).kind, 'types');
 });
 
 test('help and version need nothing else', () => {
@@ -78,6 +79,9 @@ const misuses: readonly (readonly string[])[] = [
   ['-c', '/x', '-s', 'y:z', '-m', 'z'],
   ['-c', '/x', '-m', 'y'],
   ['-c', '/x', '-s', 'y', '--check', '--foreground'],
+  ['-c', '/x', '-s', 'y', '--types', '--foreground'],
+  ['-c', '/x', '-s', 'y', '--types', '--json'],
+  ['--types', 'a', '-c', '/x', '-s', 'y'],
   ['-c', '/x', '-s', 'y', '--json'],
   ['-c', '/x', '-s', 'y', '--foreground', '--json'],
   ['-c', '/x', '-s', 'y', '--primary'],
