@@ -30,8 +30,8 @@ _dbhttpd() {
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
-    --primary) ;;
-    *) mapfile -t COMPREPLY < <(compgen -W '-c -s -m --check --json --foreground --primary --types --new-token -h --help -V --version' -- "$current") ;;
+    --primary | --scaffold) ;;
+    *) mapfile -t COMPREPLY < <(compgen -W '-c -s -m --check --json --foreground --primary --types --scaffold --new-token -h --help -V --version' -- "$current") ;;
   esac
 }
 complete -F _dbhttpd dbhttpd

@@ -50,7 +50,7 @@ _dbhttpd() {
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
-    ${namesWith('address', ' | ')}) ;;
+    ${namesWith('address', ' | ')} | ${namesWith('table', ' | ')}) ;;
     *) mapfile -t COMPREPLY < <(compgen -W '${names}' -- "$current") ;;
   esac
 }
@@ -58,7 +58,7 @@ complete -F _dbhttpd dbhttpd
 `;
 }
 
-const zshActions = { file: '_files', sections: '_dbhttpd_sections', address: '' } as const;
+const zshActions = { file: '_files', sections: '_dbhttpd_sections', address: '', table: '' } as const;
 
 function completeZsh(): string {
   const quote = (text: string) => text.replace(/[[\]:]/g, '\\$&').replaceAll("'", "'\\''");
@@ -86,7 +86,7 @@ _arguments \\
 
 function completeFish(): string {
   const quote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
-  const values = { file: ' -r -F', sections: " -x -a '(__dbhttpd_sections)'", address: ' -x' };
+  const values = { file: ' -r -F', sections: " -x -a '(__dbhttpd_sections)'", address: ' -x', table: ' -x' };
   const lines = commandOptions.map(({ names, value, meaning }) => {
     const typed = names.map((name) =>
       name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,

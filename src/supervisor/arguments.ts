@@ -10,6 +10,7 @@ export type Command =
   | ({ readonly kind: 'start' | 'foreground' | 'types' } & Target)
   | ({ readonly kind: 'check'; readonly isJson: boolean } & Target)
   | ({ readonly kind: 'primary'; readonly address: string } & Target)
+  | ({ readonly kind: 'scaffold'; readonly table: string } & Target)
   | { readonly kind: 'help' | 'version' | 'new-token' }
   | Misuse;
 
@@ -39,14 +40,22 @@ export function parseArguments(argv: readonly string[]): Command {
   if (chosen.includes('new-token')) {
     return argv.length === 1 ? { kind: 'new-token' } : misuse('--new-token takes nothing else');
   }
-  const address: unknown = parsed.primary;
-  if (chosen.length + (address === undefined ? 0 : 1) > 1) {
-    return misuse('--check, --foreground, --primary and --types exclude each other');
+  const { primary: address, scaffold: table }: Record<string, unknown> = parsed;
+  const valued = [address, table].filter((value) => value !== undefined);
+  if (chosen.length + valued.length > 1) {
+    const all = '--check, --foreground, --primary, --types and --scaffold';
+    return misuse(`${all} exclude each other`);
   }
   const isJson = parsed.json === true;
   if (isJson && chosen[0] !== 'check') return misuse('--json belongs to --check');
   const target = parseTarget(parsed);
   if ('problem' in target) return target;
+  if (table !== undefined) {
+    if (typeof table !== 'string') return misuse('--scaffold is given once');
+    return table === ''
+      ? misuse('--scaffold needs a table')
+      : { kind: 'scaffold', table, ...target };
+  }
   if (address === undefined) {
     if (chosen[0] === 'check') return { kind: 'check', isJson, ...target };
     const [mode] = chosen;

@@ -4,7 +4,8 @@
 export type OptionValue =
   | { readonly kind: 'file'; readonly shown: '<file>' }
   | { readonly kind: 'sections'; readonly shown: '<sections>' }
-  | { readonly kind: 'address'; readonly shown: '<address>' };
+  | { readonly kind: 'address'; readonly shown: '<address>' }
+  | { readonly kind: 'table'; readonly shown: '<table>' };
 
 /** One option. `names`: as they are typed, the short one first. `value`: null if none follows. */
 export type CommandOption = {
@@ -50,6 +51,11 @@ export const commandOptions: readonly CommandOption[] = [
     value: null,
     meaning:
       'print a TypeScript module with the type of the named statements, for the client; start nothing',
+  },
+  {
+    names: ['--scaffold'],
+    value: { kind: 'table', shown: '<table>' },
+    meaning: 'print named statements for a table, to start from; start nothing',
   },
   {
     names: ['--new-token'],

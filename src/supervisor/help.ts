@@ -9,6 +9,7 @@ const synopsis = `usage: dbhttpd -c <file> -s <sections> [-m <sections>]
        dbhttpd --foreground -c <file> -s <sections> [-m <sections>]
        dbhttpd --primary <address> -c <file> -s <sections> [-m <sections>]
        dbhttpd --types -c <file> -s <sections> [-m <sections>]
+       dbhttpd --scaffold <table> -c <file> -s <sections> [-m <sections>]
        dbhttpd --new-token
        dbhttpd --help | -h | --version | -V
 `;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `dbhttpd`: arguments -> start, check, foreground, primary, types, new token, help or version. Sets the exit status.
+// The command `dbhttpd`: arguments -> start, check, foreground, primary, types, scaffold, new token, help or version. Sets the exit status.
 import '../shared/process/ignored-signals.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
@@ -43,6 +43,12 @@ switch (command.kind) {
     process.on('uncaughtException', reportFailure);
     const { printTypes } = await import('./generate/types.ts');
     process.exitCode = await printTypes(command, process.env);
+    break;
+  }
+  case 'scaffold': {
+    process.on('uncaughtException', reportFailure);
+    const { printScaffold } = await import('./generate/scaffold.ts');
+    process.exitCode = await printScaffold(command, process.env);
     break;
   }
   case 'foreground': {

@@ -56,6 +56,11 @@ test('--primary names an address, with the sections', () => {
   assert.equal(parseArguments(['--primary=a', '--help']).kind, 'help');
 });
 
+test('--scaffold names a table, with the sections', () => {
+  const command = parseArguments(['--scaffold', '007', '-c', '/etc/d.ini', '-s', 'world']);
+  assert.deepEqual(command, { kind: 'scaffold', table: '007', ...target });
+});
+
 const misuses: readonly (readonly string[])[] = [
   [],
   ['-c', '/x'],
@@ -81,6 +86,10 @@ const misuses: readonly (readonly string[])[] = [
   ['-c', '/x', '-s', 'y', '--check', '--foreground'],
   ['-c', '/x', '-s', 'y', '--types', '--foreground'],
   ['-c', '/x', '-s', 'y', '--types', '--json'],
+  ['-c', '/x', '-s', 'y', '--scaffold'],
+  ['--scaffold=', '-c', '/x', '-s', 'y'],
+  ['--scaffold', 'a', '--scaffold', 'b', '-c', '/x', '-s', 'y'],
+  ['--scaffold', 'a', '--types', '-c', '/x', '-s', 'y'],
   ['--types', 'a', '-c', '/x', '-s', 'y'],
   ['-c', '/x', '-s', 'y', '--json'],
   ['-c', '/x', '-s', 'y', '--foreground', '--json'],
