@@ -6,7 +6,13 @@ import { closePrepared, type Prepared, prepare } from '../mysql/prepare.ts';
 import { listProbes, type Probe } from '../named/probes.ts';
 import type { EnumValues } from '../named/scalar.ts';
 import type { NamedStatement, Part } from '../named/statement.ts';
-import { Lexer, tokenKinds } from '../sql/lexer.ts';
+import {
+  type Catalogue,
+  type Doubts,
+  fetchCatalogue,
+  findDoubts,
+  isCertain,
+} from './nullability.ts';
 
 /** A column of a statement's rows, as replies of /v1 describe it. */
 export type NamedColumn = Omit<ColumnDescription, 'type'> & {
@@ -44,6 +50,8 @@ export async function describeStatements(
   enumValues: EnumValues,
 ): Promise<readonly DescribedStatement[]> {
   const described: DescribedStatement[] = [];
+  if (statements.length === 0) return described;
+  const catalogue = await fetchCatalogue(connection);
   for (let from = 0; from < statements.length; from += statementsAtOnce) {
     const ids: number[] = [];
     const ask = async (sql: string) => {
@@ -54,7 +62,7 @@ export async function describeStatements(
     const some = statements.slice(from, from + statementsAtOnce);
     described.push(
       ...(await Promise.all(
-        some.map((statement) => describeStatement(statement, enumValues, ask)),
+        some.map((statement) => describeStatement(statement, enumValues, catalogue, ask)),
       )),
     );
     if (ids.length > 0) await closePrepared(connection, ids);
@@ -76,6 +84,7 @@ type AskedPart = {
 async function describeStatement(
   statement: NamedStatement,
   enumValues: EnumValues,
+  catalogue: Catalogue,
   ask: Ask,
 ): Promise<DescribedStatement> {
   const { parameters, notNullColumns, name, line } = statement;
@@ -86,7 +95,8 @@ async function describeStatement(
   const warnings: LineProblem[] = [];
   const parts = asked.map(({ part, results, refusal }) => {
     if (refusal !== null) faults.push(describeRefusal(name, part, refusal.error, refusal.choices));
-    const columns = mergeResults(results, part.sql, part.isAnswer ? notNullColumns : []);
+    const doubts = findDoubts(part.sql, catalogue);
+    const columns = mergeResults(results, doubts, part.isAnswer ? notNullColumns : []);
     if (columns === null || refusal !== null) return null;
     const isRead = part.isAnswer || part.step !== null;
     for (const twice of isRead ? findTwice(columns) : []) {
@@ -164,12 +174,11 @@ function describeRefusal(
 /** Null: there are no columns, or their number depends on the choices. */
 function mergeResults(
   results: readonly (readonly Column[])[],
-  sql: string,
+  doubts: Doubts,
   notNull: readonly string[],
 ): readonly NamedColumn[] | null {
   const [first = [], ...others] = results;
   if (first.length === 0 || others.some(({ length }) => length !== first.length)) return null;
-  const doubts = findDoubts(sql);
   return first.map((column, at) => {
     const merged = others.reduce<NamedColumn>(
       (known, result) => mergeColumns(known, describe(result[at] as Column, doubts)),
@@ -179,37 +188,9 @@ function mergeResults(
   });
 }
 
-/** Words of a text after which a server may be wrong about NULL. */
-type Doubts = { readonly hasRollup: boolean; readonly hasOuterJoin: boolean };
-
-function findDoubts(sql: string): Doubts {
-  let [hasRollup, hasOuterJoin] = [false, false];
-  const lexer = new Lexer(sql);
-  for (let before = '', kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-    // LEFT(…) and RIGHT(…) are functions.
-    const isJoin = (before === 'LEFT' || before === 'RIGHT') && kind !== tokenKinds.open;
-    before = kind === tokenKinds.word ? sql.slice(lexer.start, lexer.end).toUpperCase() : '';
-    if (isJoin) hasOuterJoin = true;
-    if (before === 'ROLLUP') hasRollup = true;
-  }
-  return { hasRollup, hasOuterJoin };
-}
-
 function describe(column: Column, doubts: Doubts): NamedColumn {
   const description = describeColumn(column);
   return { ...description, nullable: description.nullable || !isCertain(column, doubts) };
-}
-
-/**
- * Whether the server's NOT NULL can be believed. Seen on MariaDB 10.11: it says so of every column under ROLLUP, and of literals and
- * COALESCE of a derived table or of a view under an outer join, which may be inside a view and so not be seen here.
- */
-function isCertain({ origin }: Column, { hasRollup, hasOuterJoin }: Doubts): boolean {
-  if (hasRollup) return false;
-  const isOfTable = origin.database.length > 0 && origin.originalName.length > 0;
-  // A column of a view or derived table without a database is an expression there.
-  const isOfExpression = origin.table.length === 0;
-  return isOfTable || (isOfExpression && !hasOuterJoin);
 }
 
 /** One column, by two texts of the same statement. */
