@@ -200,7 +200,7 @@ test('the image is of one Node, with a release line that is supported for long, 
 
 /** Pages to read before an installation, and for contributors. They are in the repository: the package stays below 700 KB without them. */
 const beforeInstallation =
-  /^docs\/(?:contributing\/|start\/(?:overview\/|(?:comparison|quickstart|tutorial)\.md)|explain\/performance\.md)/;
+  /^docs\/(?:contributing\/|start\/(?:overview\/|(?:comparison|quickstart|table-to-api|tutorial)\.md)|explain\/performance\.md)/;
 
 test('the package holds everything that it runs, deploy/, and every document that the README names for people who have installed it', () => {
   const packing = ['pack', '--dry-run', '--json', '--ignore-scripts'];
