@@ -41,7 +41,7 @@ test('serves the page and each file that it names, without token', async () => {
     const { status, headers, text } = await gateway.get(path);
     assert.equal(status, 200, path);
     assert.equal(headers['content-type'], `${types[path.split('.').pop() ?? '']}; charset=utf-8`);
-    const imports = [...text.matchAll(/^import .*? from '\.\/([\w.-]+)';$/gm)];
+    const imports = [...text.matchAll(/\bimport\b[^'";]*['"]\.\/([\w.-]+)['"]/g)];
     await Promise.all(imports.map(([, name]) => follow(`/console/${name}`)));
   };
   await Promise.all(named.map(follow));

@@ -16,12 +16,38 @@ after(workspace.remove);
 const kilobyte = 1000;
 
 test('it is below 700 KB, without large pictures and what only contributors read', () => {
-  assert.ok(tarball.bytes < 700 * kilobyte, `${tarball.bytes} bytes`);
+  assert.ok(tarball.bytes < 700 * kilobyte, `${tarball.bytes} bytes after \`npm run build\``);
   const ballast = tarball.files.filter(
     ({ path, size }) =>
       (path.endsWith('.png') && size > 100 * kilobyte) || path.startsWith('docs/contributing/'),
   );
   assert.deepEqual(ballast, []);
+});
+
+test('a stack trace of its code names functions, and leads to a short line below the name of the module', async () => {
+  const { readSection } = (await import(resolve('dist/program/shared/config/ini-section.js'))) as {
+    readSection: (...args: unknown[]) => unknown;
+  };
+  assert.throws(
+    () => readSection(undefined, 'world', () => true),
+    ({ stack = '' }: Error) => {
+      const [, path = '', line] =
+        /at readSection \(file:\/\/(.*):(\d+):\d+\)\n/.exec(stack) ?? assert.fail(stack);
+      const above = readFileSync(path, 'utf8').split('\n').slice(0, Number(line)).join('\n');
+      const modules = [...above.matchAll(/\/\*! (\S+) \*\//g)].map(([, name]) => name);
+      assert.ok(modules.includes('shared/config/ini-section.js'), stack);
+      return true;
+    },
+  );
+  const own = tarball.files
+    .map(({ path }) => path)
+    .filter((path) => path.endsWith('.js') && !path.endsWith('/uplot.js'));
+  const long = own.filter((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .some((line) => line.length > 2000),
+  );
+  assert.deepEqual(long, []);
 });
 
 test('it has the license of the charts that it contains', () => {
