@@ -15,7 +15,7 @@ const packageName = 'dbhttpd-client';
 
 /** The manifest of the client's package. It has the version and the addresses of the gateway's. */
 function composeManifest(text: string): string {
-  const { version, license, homepage, repository, bugs } = JSON.parse(text) as Manifest;
+  const { version, license, author, homepage, repository, bugs } = JSON.parse(text) as Manifest;
   const fields = {
     name: packageName,
     version,
@@ -23,6 +23,7 @@ function composeManifest(text: string): string {
       'The client of dbhttpd: SQL over HTTP, typed, for Node, browsers and edge runtimes',
     keywords: ['dbhttpd', 'mysql', 'mariadb', 'sql', 'http', 'fetch', 'client'],
     license,
+    author,
     homepage,
     repository,
     bugs,

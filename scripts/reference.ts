@@ -1,4 +1,4 @@
-// Writes the completions, and the generated parts of the documents, of package.json and of the Dockerfile, from the program's tables and the project's facts.
+// Writes the completions, and the generated parts of the documents, of package.json, of LICENSE and of the Dockerfile, from the program's tables and the project's facts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ClientOption, clientOptions } from '../src/shared/config/clients-file.ts';
 import {
@@ -24,6 +24,7 @@ import { completions } from './support/completions.ts';
 import { describeDoors } from './support/doors.ts';
 import { renderList } from './support/mdoc.ts';
 import {
+  completeLicense,
   completePackage,
   describeImageSource,
   describeReporting,
@@ -195,6 +196,11 @@ if (process.argv[1] === import.meta.filename) {
     const place = new URL(`../../${page}`, import.meta.url);
     writeFileSync(place, withReference(page, readFileSync(place, 'utf8')));
   }
-  const place = new URL('../../package.json', import.meta.url);
-  writeFileSync(place, completePackage(readFileSync(place, 'utf8'), readProjectFacts()));
+  for (const [name, complete] of Object.entries({
+    'package.json': completePackage,
+    LICENSE: completeLicense,
+  })) {
+    const place = new URL(`../../${name}`, import.meta.url);
+    writeFileSync(place, complete(readFileSync(place, 'utf8'), readProjectFacts()));
+  }
 }

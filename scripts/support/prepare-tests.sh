@@ -13,6 +13,8 @@ prepare_tests() {
   command -v jq >/dev/null || missing+=(jq)
   has_haproxy || missing+=(haproxy)
   has_nginx || missing+=(nginx-light)
+  command -v dpkg-deb >/dev/null || missing+=(dpkg)
+  command -v rpmbuild >/dev/null || missing+=(rpm)
   command -v chromium >/dev/null || missing+=(chromium)
   install_apt_packages 'the tests' ${missing[@]+"${missing[@]}"}
   has_prometheus || unpack_prometheus

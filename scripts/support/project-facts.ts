@@ -7,6 +7,10 @@ export type ProjectFacts = {
   readonly repository: string;
   /** The address for reports of security faults: of mail, or of a page with a form (https). */
   readonly securityContact: string;
+  /** The name and the address of mail of the person who answers for releases and packages: `Name <name@host>`. */
+  readonly maintainer: string;
+  /** The person or the company that has the rights, as LICENSE names it. */
+  readonly licenseHolder: string;
 };
 
 const place = 'docs/project-facts.json';
@@ -19,6 +23,8 @@ export function readProjectFacts(): ProjectFacts {
 const forms = {
   repository: /^https:\/\/[^\s/]+\/\S*[^\s/]$/,
   security_contact: /^(?:[^\s@]+@[^\s@]+|https:\/\/\S+)$/,
+  maintainer: /^[^<>\n]+ <[^\s@<>]+@[^\s@<>]+>$/,
+  license_holder: /^\S(?:.*\S)?$/,
 } as const;
 
 /** Parses the file's text. Throws if a fact is missing, unknown or malformed. */
@@ -31,7 +37,32 @@ export function parseProjectFacts(text: string): ProjectFacts {
     if (typeof value === 'string' && (value === '' || forms[name].test(value))) return value;
     throw new Error(`${place}: ${name} is ${JSON.stringify(value)}`);
   };
-  return { repository: take('repository'), securityContact: take('security_contact') };
+  return {
+    repository: take('repository'),
+    securityContact: take('security_contact'),
+    maintainer: take('maintainer'),
+    licenseHolder: take('license_holder'),
+  };
+}
+
+/** The names of the facts that are not known yet, as the file has them. */
+export function listUnknownFacts(facts: ProjectFacts): readonly string[] {
+  const given: Readonly<Record<keyof typeof forms, string>> = {
+    repository: facts.repository,
+    security_contact: facts.securityContact,
+    maintainer: facts.maintainer,
+    license_holder: facts.licenseHolder,
+  };
+  return Object.entries(given).flatMap(([name, value]) => (value === '' ? [name] : []));
+}
+
+/** LICENSE's text with the holder of the rights. While that is not known, the text names the authors. */
+export function completeLicense(text: string, { licenseHolder }: ProjectFacts): string {
+  const holder = licenseHolder === '' ? 'the dbhttpd authors' : licenseHolder;
+  return text.replace(
+    /^(Copyright \(c\) [\d-]+) .*$/m,
+    (_line, year: string) => `${year} ${holder}`,
+  );
 }
 
 /** Says where to report a security fault. */
@@ -62,17 +93,24 @@ export function describeImageSource({ repository }: ProjectFacts): string {
 }
 
 /** package.json's text with the fields that follow from the facts, and without those that do not. */
-export function completePackage(text: string, { repository }: ProjectFacts): string {
-  const { homepage: _h, repository: _r, bugs: _b, ...rest } = JSON.parse(text) as Fields;
+export function completePackage(text: string, { repository, maintainer }: ProjectFacts): string {
+  const {
+    homepage: _h,
+    repository: _r,
+    bugs: _b,
+    author: _a,
+    ...rest
+  } = JSON.parse(text) as Fields;
   const known = {
-    homepage: `${repository}#readme`,
-    repository: { type: 'git', url: `git+${repository}.git` },
-    bugs: `${repository}/issues`,
+    ...(maintainer !== '' && { author: maintainer }),
+    ...(repository !== '' && {
+      homepage: `${repository}#readme`,
+      repository: { type: 'git', url: `git+${repository}.git` },
+      bugs: `${repository}/issues`,
+    }),
   };
   const fields = Object.entries(rest).flatMap(([name, value]) =>
-    name === 'license' && repository !== ''
-      ? [[name, value], ...Object.entries(known)]
-      : [[name, value]],
+    name === 'license' ? [[name, value], ...Object.entries(known)] : [[name, value]],
   );
   return `${JSON.stringify(Object.fromEntries(fields), null, 2)}\n`;
 }

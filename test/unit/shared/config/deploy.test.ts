@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { formatFault, loadConfig } from '../../../../src/shared/config/load-config.ts';
 import {
   currentPlace,
   fallbackLog,
@@ -246,4 +247,24 @@ test('the health check accepts 200 and nothing else', async () => {
   server.close();
   server.closeAllConnections();
   assert.equal(await check(), 1);
+});
+
+test('the example of a configuration is accepted once its semicolons are removed', () => {
+  const text = readFileSync('deploy/dbhttpd.ini', 'utf8');
+  assert.doesNotMatch(text, /^[^;\n]/m);
+  const password = join(directory, 'password');
+  writeFileSync(password, 'secret\n', { mode: 0o600 });
+  const example = text
+    .replace(/^;(?=\[|\w+ = )/gm, '')
+    .replace('/etc/dbhttpd.password', password)
+    .replace('/run/dbhttpd/', `${directory}/`);
+  const configPath = join(directory, 'dbhttpd.ini');
+  writeFileSync(configPath, example, { mode: 0o600 });
+  const target = { configPath, sections: ['world'], beside: [] } as const;
+  const loaded = loadConfig(target, {}, currentPlace());
+  assert.equal(
+    loaded.kind,
+    'ok',
+    loaded.kind === 'invalid' ? loaded.faults.map(formatFault).join() : '',
+  );
 });
