@@ -68,8 +68,8 @@ export function makePackage({
   }
 }
 
-/** The time of all files, in seconds: SOURCE_DATE_EPOCH, or the day of the version in CHANGELOG.md. */
-function readEpoch(version: string): number {
+/** The time of all files, in seconds: SOURCE_DATE_EPOCH, or the day of the version in CHANGELOG.md. Throws if there is neither. */
+export function readEpoch(version: string): number {
   const given = process.env.SOURCE_DATE_EPOCH;
   if (given !== undefined) return Number(given);
   const heading = new RegExp(
