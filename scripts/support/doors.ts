@@ -24,7 +24,7 @@ function listRoutes(): readonly Route[] {
   };
   const endpoint = { kind: 'sql', check: never, decide: never } as const;
   return createRoutes(rulesOf.off, {
-    ...{ db: endpoint, query: endpoint, batch: endpoint, named: endpoint },
+    ...{ db: endpoint, query: endpoint, batch: endpoint, named: endpoint, tables: endpoint },
     statements: { list: never } as never,
     ...{ begin: endpoint, commit: endpoint, rollback: endpoint },
     mcp: { endpoint, resource: null },

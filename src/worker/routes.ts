@@ -9,6 +9,7 @@ import type { Handler, Need, PlainEndpoint, Route, SqlEndpoint } from './endpoin
 import type { NamedStatements } from './endpoints/named/statements.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { createRoot } from './endpoints/root.ts';
+import { tablesPath } from './endpoints/tables/endpoint.ts';
 import { createNamedList, namedPath } from './endpoints/v1/named.ts';
 import { createOpenapi } from './endpoints/v1/openapi/document.ts';
 import {
@@ -16,11 +17,11 @@ import {
   createKill,
   createMetrics,
   createReadyz,
-  createReport,
   createRequestList,
+  createStatementList,
+  createStats,
   livez,
   type ReadyAnswer,
-  type ReportName,
   requestsPath,
 } from './endpoints/watching.ts';
 import { createDocument, type ProtectedResource, wellKnownPrefix } from './endpoints/well-known.ts';
@@ -34,6 +35,7 @@ export type Answers = {
   readonly batch: SqlEndpoint;
   readonly named: SqlEndpoint;
   readonly statements: NamedStatements;
+  readonly tables: SqlEndpoint;
   readonly begin: SqlEndpoint;
   readonly commit: SqlEndpoint;
   readonly rollback: SqlEndpoint;
@@ -73,6 +75,7 @@ export function createRoutes(
     batch,
     named,
     statements,
+    tables,
     begin,
     commit,
     rollback,
@@ -96,10 +99,10 @@ export function createRoutes(
     const methods = ['GET', 'HEAD'];
     return { name, methods, access, needs, isEssential: true, endsConnection: false };
   };
-  const report = (name: ReportName, needs: Need) => ({
-    ...watched(`v1_${name}`, 'guarded', needs),
+  const report = (name: 'stats' | 'statements', handle: Handler): Route => ({
+    ...watched(`v1_${name}`, 'guarded', 'observe'),
     path: `/v1/${name}`,
-    endpoint: plain(createReport(supervisor, name)),
+    endpoint: plain(handle),
   });
   const readyz = {
     ...watched('readyz', 'open', 'nothing'),
@@ -148,6 +151,9 @@ export function createRoutes(
       needs: 'named',
       endpoint: named,
     },
+    ...[tablesPath, `${tablesPath}/*`].map(
+      (path): Route => ({ ...v1, name: 'v1_tables', path, methods: ['GET'], endpoint: tables }),
+    ),
     { ...held, name: 'v1_transaction', path: transactionPath, endpoint: begin },
     { ...held, name: 'v1_transaction', path: `${transactionPath}/commit`, endpoint: commit },
     { ...held, name: 'v1_transaction', path: `${transactionPath}/rollback`, endpoint: rollback },
@@ -158,14 +164,17 @@ export function createRoutes(
       path: '/metrics',
       endpoint: plain(createMetrics(supervisor)),
     },
-    report('stats', 'observe'),
+    report('stats', createStats(supervisor)),
     // Without the permission `observe` a client sees only its own.
     {
       ...watched('v1_requests', 'guarded', 'any client'),
       path: requestsPath,
       endpoint: plain(createRequestList(supervisor)),
     },
-    report('statements', 'observe'),
+    report(
+      'statements',
+      createStatementList(supervisor, () => statements.all),
+    ),
     {
       // Without the permission `kill` a client ends only its own.
       ...watched('v1_requests', 'guarded', 'any client'),

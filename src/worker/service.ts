@@ -30,6 +30,7 @@ import { sqlTools } from './endpoints/mcp/tools.ts';
 import { type NamedFacts, NamedStatements } from './endpoints/named/statements.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
+import { createTablesEndpoint } from './endpoints/tables/endpoint.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createNamedEndpoint } from './endpoints/v1/named.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
@@ -205,6 +206,7 @@ export class Service {
       batch: createBatchEndpoint(sections, this.#named),
       named: createNamedEndpoint(sections, this.#named, transactions),
       statements: this.#named,
+      tables: createTablesEndpoint(sections),
       begin: createBegin(sections, transactions),
       commit: createEnd(sections, transactions, 'commit'),
       rollback: createEnd(sections, transactions, 'rollback'),

@@ -1,5 +1,5 @@
 // Invented answers of an instance about itself. The caller chooses every text in them.
-import type { StatementList } from '../../src/shared/observe/statement-sums.ts';
+import type { ListedNamed, StatementList } from '../../src/shared/observe/statement-sums.ts';
 import type { ListedError, ListedRequest, Stats } from '../../src/shared/observe/stats.ts';
 
 /** Answers of the three endpoints that the console uses. */
@@ -87,7 +87,12 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         at: new Date(now - 60_000 * index).toISOString(),
         worker: 0,
         request_id: `${index} ${text}`,
+        trace_id: null,
+        client: text,
+        user: null,
         section: text,
+        named: null,
+        tool: index === 0 ? text : null,
         status: 504,
         code: text as ListedError['code'],
         errno,
@@ -95,6 +100,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         by_data: errno !== null,
         outcome: text as ListedError['outcome'],
         shape: text,
+        meaning: text,
       })),
       file_faults: [],
     },
@@ -110,7 +116,8 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
       worker: index,
       backend: text,
       section: text,
-      named: null,
+      named: index === 0 ? text : null,
+      tool: index === 0 ? text : null,
       shape: text,
     })),
     statements: {
@@ -131,6 +138,15 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         last_seen: moment,
         example_id: text,
         history: { count: tens.map(() => 10), total_ms: tens.map((_, at) => 50 + at) },
+      })),
+      named: ['one', 'exec'].map((kind, index) => ({
+        name: `${index} ${text}`,
+        section: text,
+        kind: kind as ListedNamed['kind'],
+        for: index === 0 ? ['*'] : [text],
+        calls: 10 * index,
+        failed: index,
+        total_ms: 100 * index,
       })),
     },
   };

@@ -54,8 +54,8 @@ export const safeguardMutations: readonly Mutation[] = [
     name: 'reports-need-no-permission',
     promise: 'a client that lacks a permission gets 403',
     file: 'src/worker/routes.ts',
-    before: "report('stats', 'observe')",
-    after: "report('stats', 'any client')",
+    before: "'guarded', 'observe')",
+    after: "'guarded', 'any client')",
     tests: ['test/behaviour/clients/permissions.test.ts'],
   },
   {

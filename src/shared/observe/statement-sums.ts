@@ -111,8 +111,26 @@ export type StatementHistory = {
   readonly total_ms: readonly number[];
 };
 
+/** The calls of a named statement since the start, over all clients and workers. */
+export type NamedCounts = {
+  readonly name: string;
+  readonly calls: number;
+  /** Those among them that had no result. */
+  readonly failed: number;
+  /** For how long the database has worked on them. */
+  readonly total_ms: number;
+};
+
+/** A named statement in /v1/statements. */
+export type ListedNamed = NamedCounts & {
+  readonly section: string;
+  readonly kind: 'one' | 'many' | 'exec' | 'batch';
+  /** The clients that may call it; `*`: every client with the permission `named`. */
+  readonly for: readonly string[];
+};
+
 /** The longest first, `other` last. */
-export type StatementList = {
+export type StatementSumsList = {
   /** The last ten minutes; the last point has not ended. */
   readonly history: {
     readonly interval_seconds: number;
@@ -120,6 +138,15 @@ export type StatementList = {
     readonly at: readonly number[];
   };
   readonly statements: readonly ListedStatement[];
+};
+
+/** The same, with what was counted of named statements. */
+export type CountedStatements = StatementSumsList & { readonly named: readonly NamedCounts[] };
+
+/** The answer of /v1/statements. */
+export type StatementList = StatementSumsList & {
+  /** All of them, by name, whether or not they were called. */
+  readonly named: readonly ListedNamed[];
 };
 
 /** The limit on statements in a list. */

@@ -179,6 +179,8 @@ export type LiveRequest = {
   readonly section: string;
   /** The named statement that it calls; null: none, or several. */
   readonly named: string | null;
+  /** The tool that an agent calls; null: the request calls none. */
+  readonly tool: string | null;
   /** Its statements without literals; null: there are none, or the client may not see them. */
   readonly shape: string | null;
 };
@@ -215,8 +217,18 @@ export type RecentError = {
   /** When the request ended: ISO 8601, in UTC. */
   readonly at: string;
   readonly request_id: string;
+  /** Null: the request is part of no trace. */
+  readonly trace_id: string | null;
+  /** The client's name. Null: the request was rejected before it was known. */
+  readonly client: string | null;
+  /** The `sub` of its JSON Web Token; null: it has sent none. */
+  readonly user: string | null;
   /** Null: the request was rejected before its section was known. */
   readonly section: string | null;
+  /** The named statement that it called; null: none, or several. */
+  readonly named: string | null;
+  /** The tool that an agent called; null: the request called none. */
+  readonly tool: string | null;
   readonly status: number;
   /** Null: MySQL rejected the statement. */
   readonly code: FailureCode | null;
@@ -235,6 +247,8 @@ export type RecentError = {
 export type ListedError = RecentError & {
   /** The number of its worker. */
   readonly worker: number;
+  /** The meaning of its code or of MySQL's number, as a clause for people. */
+  readonly meaning: string;
 };
 
 /** How many of the latest errors are kept. */

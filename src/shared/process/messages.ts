@@ -4,7 +4,7 @@ import type { Sections } from '../config/config.ts';
 import type { SectionCredentials } from '../config/credentials.ts';
 import type { NamedBySection } from '../named/load-sections.ts';
 import type { Snapshot } from '../observe/metrics.ts';
-import type { StatementList, StatementsReport } from '../observe/statement-sums.ts';
+import type { CountedStatements, StatementsReport } from '../observe/statement-sums.ts';
 import type {
   LiveRequests,
   RecentError,
@@ -61,7 +61,7 @@ export type SupervisorCalls = {
   /** The requests that all workers are answering now: those of an owner; null: all. */
   readonly requests: { readonly asked: RequestOwner | null; readonly answer: RequestList };
   /** The cost of the statements of all workers. */
-  readonly statements: { readonly asked: null; readonly answer: StatementList };
+  readonly statements: { readonly asked: null; readonly answer: CountedStatements };
   /** Ends a request, by its number in the instance, or all of an owner with the same request id. */
   readonly kill: { readonly asked: KillWish; readonly answer: { readonly isFound: boolean } };
   /** Remembers that COMMIT was sent for a transaction, and then how it ended, even if the worker dies. */

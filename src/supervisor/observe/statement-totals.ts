@@ -4,9 +4,9 @@ import {
   maxListedHistories,
   maxListedStatements,
   type StatementHistory,
-  type StatementList,
   type StatementReport,
   StatementSums,
+  type StatementSumsList,
   type StatementsReport,
 } from '../../shared/observe/statement-sums.ts';
 
@@ -124,7 +124,7 @@ export class StatementTotals {
   }
 
   /** The statements that took most time, in total or in the last ten minutes, the longest first; the last entry sums up all others. */
-  list(): StatementList {
+  list(): StatementSumsList {
     const all = [...this.#byName.values()];
     all.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
     const busy = findBusy(all);

@@ -1,6 +1,11 @@
 // The state of an instance as one object, which /v1/stats and the console show: sums over all workers, their history, recent errors.
 import type { Sections } from '../../shared/config/config.ts';
-import { outcomes } from '../../shared/failure-codes.ts';
+import {
+  failures,
+  mysqlFailures,
+  otherMysqlFailure,
+  outcomes,
+} from '../../shared/failure-codes.ts';
 import {
   type Sample,
   type Snapshot,
@@ -8,10 +13,12 @@ import {
   type WorkerMetric,
   workerMetrics,
 } from '../../shared/observe/metrics.ts';
+import type { NamedCounts } from '../../shared/observe/statement-sums.ts';
 import {
   type BackendStats,
   type FileFault,
   type HistoryStats,
+  type ListedError,
   maxFileFaults,
   maxRecentErrors,
   type RecentError,
@@ -90,6 +97,25 @@ export function readCounts({ past, present }: Reported): Counts {
     outcomes: sumsByLabel(all, 'dbhttpd_outcomes_total', 'outcome'),
     failures: sumsByLabel(all, 'dbhttpd_failures_total', 'code'),
   };
+}
+
+/** Sums up the calls of each named statement. */
+export function countNamed({ past, present }: Reported): readonly NamedCounts[] {
+  const sums = new Map<string, { calls: number; failed: number; total_ms: number }>();
+  for (const { samples } of [...past, ...present.values()]) {
+    for (const { metric, labels, value } of samples) {
+      const { name } = labels;
+      if (name === undefined) continue;
+      const sum = sums.get(name) ?? { calls: 0, failed: 0, total_ms: 0 };
+      if (metric === 'dbhttpd_named_seconds_total') sum.total_ms += 1000 * value;
+      else if (metric === 'dbhttpd_named_calls_total') {
+        sum.calls += value;
+        if (labels.result === 'failed') sum.failed += value;
+      } else continue;
+      sums.set(name, sum);
+    }
+  }
+  return [...sums].map(([name, sum]) => ({ name, ...sum }));
 }
 
 /** Sums up all that the history shows. */
@@ -384,23 +410,30 @@ function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-type WorkerError = RecentError & { readonly worker: number };
-
 /** The latest failed requests of an instance. */
 export class RecentErrors {
-  #all: readonly WorkerError[] = [];
+  #all: readonly ListedError[] = [];
 
   /** Adds the errors that a worker reports, the oldest first. Within a millisecond, the one reported last is the latest. */
   add(worker: number, errors: readonly RecentError[]): void {
     if (errors.length === 0) return;
-    const added = errors.map((error) => ({ ...error, worker })).reverse();
+    const added = errors
+      .map((error) => ({ ...error, worker, meaning: meaningOf(error) }))
+      .reverse();
     this.#all = [...added, ...this.#all]
       .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0))
       .slice(0, maxRecentErrors);
   }
 
   /** The latest first. */
-  get latest(): readonly WorkerError[] {
+  get latest(): readonly ListedError[] {
     return this.#all;
   }
+}
+
+/** The meaning of its code, or of MySQL's number. */
+function meaningOf({ code, errno }: RecentError): string {
+  if (code !== null) return failures[code].meaning;
+  const found = mysqlFailures.find((failure) => failure.errno === errno);
+  return (found ?? otherMysqlFailure).meaning;
 }

@@ -3,7 +3,7 @@ import type { RequestOwner } from '../../shared/clients/caller.ts';
 import type { UsedCertificate } from '../../shared/config/certificates.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { NamedBySection } from '../../shared/named/load-sections.ts';
-import type { StatementList } from '../../shared/observe/statement-sums.ts';
+import type { CountedStatements } from '../../shared/observe/statement-sums.ts';
 import type { FileFault, RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
 import type { Answerers } from '../../shared/process/calls.ts';
 import type {
@@ -17,6 +17,7 @@ import type { ExpiringClient } from '../observe/expiry-watch.ts';
 import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
 import { StatementTotals, statementIntervalMs } from '../observe/statement-totals.ts';
 import {
+  countNamed,
   describeInstance,
   History,
   historyIntervalMs,
@@ -168,10 +169,10 @@ export class Monitor {
     );
   }
 
-  async #listStatements(): Promise<StatementList> {
+  async #listStatements(): Promise<CountedStatements> {
     // Includes the statements of the last second.
     await askAll(this.#slots(), 'report', null);
-    return this.#statements.list();
+    return { ...this.#statements.list(), named: countNamed(this.#totals.reported()) };
   }
 
   async #kill({ id, owner, mayEndOthers }: KillWish): Promise<{ readonly isFound: boolean }> {

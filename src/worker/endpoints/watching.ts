@@ -1,5 +1,10 @@
 // Endpoints for people, balancers and Prometheus: /livez, /readyz, /health, /metrics, and the supervisor's reports under /v1.
 import { anonymousName, isAllowed } from '../../shared/clients/client.ts';
+import type {
+  ListedNamed,
+  NamedCounts,
+  StatementList,
+} from '../../shared/observe/statement-sums.ts';
 import type { RequestList } from '../../shared/observe/stats.ts';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
@@ -9,6 +14,7 @@ import { type Failure, forbidden, refusal } from '../failure/failure.ts';
 import { type OutgoingReply, sendFailure, sendText } from '../http/reply.ts';
 import type { RequestRecord } from '../observe/observation.ts';
 import type { Handler } from './endpoint.ts';
+import type { NamedEntry } from './named/statements.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -104,9 +110,6 @@ export const requestsPath = '/v1/requests';
 
 const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
 
-/** The supervisor's reports of the same names. */
-export type ReportName = 'stats' | 'statements';
-
 /** An X-Request-ID may contain characters that have a meaning in a path. A malformed escape stands for itself. */
 function decode(part: string): string {
   try {
@@ -116,10 +119,38 @@ function decode(part: string): string {
   }
 }
 
-/** A report of the supervisor, as JSON. */
-export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportName): Handler {
+/** The state of the instance, as JSON. */
+export function createStats(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((response, { requestId }) => {
-    replyWith(response, requestId, supervisor.ask(name, null));
+    replyWith(response, requestId, supervisor.ask('stats', null));
+  });
+}
+
+/** The cost of statements, as JSON. @param all the named statements, whether or not they were called */
+export function createStatementList(
+  supervisor: Caller<SupervisorCalls>,
+  all: () => readonly NamedEntry[],
+): Handler {
+  return watching((response, { requestId }) => {
+    const asked = supervisor.ask('statements', null);
+    const listed = asked.then(
+      (counted): StatementList | null =>
+        counted && { ...counted, named: listNamed(all(), counted.named) },
+    );
+    replyWith(response, requestId, listed);
+  });
+}
+
+/** Counts of a name that no file has any more are left out. */
+function listNamed(
+  all: readonly NamedEntry[],
+  counted: readonly NamedCounts[],
+): readonly ListedNamed[] {
+  const byName = new Map(counted.map((counts) => [counts.name, counts]));
+  return all.map(({ statement, section }) => {
+    const { name, kind, for: names } = statement;
+    const { calls = 0, failed = 0, total_ms = 0 } = byName.get(name) ?? {};
+    return { name, section, kind, for: names ?? ['*'], calls, failed, total_ms };
   });
 }
 

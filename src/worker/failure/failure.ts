@@ -34,6 +34,8 @@ type Reported = {
   readonly mayRepeat?: boolean;
   /** The permission that the client lacks. */
   readonly missing?: Permission;
+  /** The parameter of a named statement that was refused. */
+  readonly parameter?: string;
   /** The methods that a 405 allows. */
   readonly allow?: string;
   /** The part of the request that failed, for formats which report it. */

@@ -120,6 +120,7 @@ export const endpoints = [
   'v1_batch',
   'v1_transaction',
   'v1_named',
+  'v1_tables',
   'v1_stats',
   'v1_requests',
   'v1_statements',

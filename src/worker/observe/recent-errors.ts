@@ -16,6 +16,7 @@ const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
   'v1_query',
   'v1_batch',
   'v1_named',
+  'v1_tables',
   'driver_execute',
   'mcp',
 ]);
@@ -60,11 +61,17 @@ export class RecentErrors {
 }
 
 function ofStatements(summary: ExchangeSummary): Noted {
-  const { requestId, section, status, code, errno, outcome, sql } = summary;
+  const { requestId, traceId, client, user, section, named, tool } = summary;
+  const { status, code, errno, outcome, sql } = summary;
   return {
     at: Date.now(),
     request_id: requestId,
+    trace_id: traceId,
+    client,
+    user,
     section,
+    named,
+    tool,
     status,
     code,
     errno,
@@ -75,13 +82,19 @@ function ofStatements(summary: ExchangeSummary): Noted {
   };
 }
 
-function ofRefused({ requestId, status, code }: RequestRecord): Noted {
+function ofRefused(record: RequestRecord): Noted {
+  const { requestId, traceId, client, user, named, tool, status, code } = record;
   const at = Date.now();
   const outcome = 'not_executed';
   return {
     at,
     request_id: requestId,
+    trace_id: traceId,
+    client,
+    user,
     section: null,
+    named,
+    tool,
     status,
     code,
     errno: null,

@@ -297,6 +297,7 @@ export class Exchange
       backend: this.#run.backend,
       section: this.#context.section,
       named: this.#request.record.named,
+      tool: this.#request.record.tool,
       shape: sql === null ? null : digest(sql),
     };
   }

@@ -35,6 +35,8 @@ const doors: readonly Door[] = [
     body: {},
     status: 404,
   },
+  { path: '/v1/tables', methods: ['GET'], needs: 'sql' },
+  { path: '/v1/tables/none', methods: ['GET'], needs: 'sql', status: 404 },
   ...['commit', 'rollback'].map((verb): Door => {
     const status = verb === 'commit' ? 409 : 200;
     const body = { transaction: 'AQAA' };
@@ -126,14 +128,14 @@ function missingIn(reply: Reply, method: string): string | null {
 
 /** The path as the table of routes has it. */
 function familyOf(path: string): string {
-  return path.replace(/^\/v1\/(requests|named)\/.*/, '/v1/$1/*');
+  return path.replace(/^\/v1\/(requests|named|tables)\/.*/, '/v1/$1/*');
 }
 
 test('the table of the documentation has every path that is served', () => {
   const never = () => assert.fail('nothing is asked');
   const endpoint = { kind: 'sql', check: () => null, decide: never } as const;
   const routes = createRoutes(rulesOf.off, {
-    ...{ db: endpoint, query: endpoint, batch: endpoint, named: endpoint },
+    ...{ db: endpoint, query: endpoint, batch: endpoint, named: endpoint, tables: endpoint },
     statements: { list: never } as never,
     ...{ begin: endpoint, commit: endpoint, rollback: endpoint },
     mcp: { endpoint, resource: null },

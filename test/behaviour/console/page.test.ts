@@ -255,7 +255,7 @@ test('shows for each empty part that it is empty', async () => {
       history: { ...stats.history, at: [] },
     },
     requests: [],
-    statements: { history: { interval_seconds: 10, at: [] }, statements: [] },
+    statements: { history: { interval_seconds: 10, at: [] }, statements: [], named: [] },
   };
   await withConsole(empty, async (page) => {
     const ofAll = parts.filter((id) => id !== 'clients');

@@ -1,6 +1,7 @@
 // An agent that goes away in the middle of a call: the statement is killed, and the connection serves the next one.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { openRaw } from '../../support/http.ts';
 import { logShows } from '../../support/log-shows.ts';
@@ -55,15 +56,20 @@ for (const revision of revisions) {
   }
 }
 
-test('an operator ends a call, and the agent learns it', async () => {
+test('an operator sees the tool and the client of a call and ends it, and the agent learns it', async () => {
   const failing = agent.fail(forever);
   await processlist.started(forever);
   const { requests } = (await gateway.get('/v1/requests')).json<{
-    requests: { id: string; shape: string }[];
+    requests: { id: string; shape: string; tool: string; client: string }[];
   }>();
   const [running] = requests.filter(({ shape }) => shape.includes('numbers'));
+  assert.deepEqual([running?.tool, running?.client], ['query', 'default']);
   await gateway.request(`/v1/requests/${running?.id}`, { method: 'DELETE' });
   assert.equal((await failing).code, 'KILLED');
+  const { errors } = (await gateway.get('/v1/stats')).json<Stats>();
+  const killed = errors.find(({ code }) => code === 'KILLED');
+  assert.deepEqual([killed?.tool, killed?.client], ['query', 'default']);
+  assert.match(killed?.meaning ?? '', /ended the request/);
 });
 
 test('logs and metrics name the tool', async () => {

@@ -443,6 +443,8 @@ test('the list has what the caller may call, and nothing else', async () => {
       name: 'order',
       kind: 'one',
       description: 'One order.',
+      read_only: true,
+      key_required: false,
       parameters: {
         type: 'object',
         properties: { id: { type: ['integer', 'string'], pattern: '^-?\\d+$' } },

@@ -7,6 +7,7 @@ import {
   describeCreation,
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
+import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { eventually } from '../../support/eventually.ts';
 import { logShows } from '../../support/log-shows.ts';
@@ -90,6 +91,26 @@ test('statistics list a statement once by its name, whatever its choices', async
     [3],
   );
   assert.deepEqual(listed.find(({ name }) => name === 'thing')?.errors_by, { NO_ROW: 1 });
+});
+
+test('statistics say of every statement who may call it, and how often it was called and failed', async () => {
+  const read = async () => {
+    const reply = await gateway.get('/v1/statements', asAdmin);
+    const { named } = reply.json<StatementList>();
+    return new Map(named.map((one) => [one.name, one]));
+  };
+  const before = (await read()).get('thing');
+  await get('thing?id=1');
+  await get('thing?id=404');
+  const after = await read();
+  const { calls = 0, failed = 0, total_ms = 0, ...facts } = after.get('thing') ?? {};
+  assert.deepEqual(facts, { name: 'thing', section: 'world', kind: 'one', for: ['web'] });
+  assert.equal(calls - (before?.calls ?? 0), 2);
+  assert.equal(failed - (before?.failed ?? 0), 1);
+  assert.ok(total_ms > (before?.total_ms ?? 0));
+  // Also those that no client has called.
+  assert.equal(after.get('add_two')?.kind, 'batch');
+  assert.deepEqual([...after.keys()], [...after.keys()].sort());
 });
 
 test('metrics count the calls of each statement', async () => {

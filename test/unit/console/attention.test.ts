@@ -246,6 +246,7 @@ function statement(digest: string, meansMs: readonly number[], earlierMs = 0) {
 const of = (...statements: readonly StatementList['statements'][number][]): StatementList => ({
   history: { interval_seconds: 10, at },
   statements,
+  named: [],
 });
 const since = (point: number, before: number, now: number) =>
   at.map((_, place) => (place < point ? before : now));

@@ -74,6 +74,7 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
     hint: failure.code === null ? failure.hint : undefined,
     code: failure.shownCode ?? failure.code ?? errorName(failure.error.errno),
     missing: failure.missing,
+    parameter: failure.parameter,
     errno: error?.errno,
     sqlstate: error?.sqlState,
     retryable: isRetryable(failure),

@@ -1,6 +1,5 @@
 // /mcp: takes one message of the Model Context Protocol, has the package answer it, and runs the tools that it calls.
 import { createToolHeads } from '../../encode/formats/tool-json.ts';
-import { createV1Heads } from '../../encode/formats/v1-heads.ts';
 import { refuse } from '../../failure/failure.ts';
 import { sendText } from '../../http/reply.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
@@ -8,6 +7,7 @@ import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import type { Fields } from '../fields.ts';
 import { parseBody } from '../json-text.ts';
 import { type AllSections, Sections } from '../sections.ts';
+import { TableQuestions } from '../tables/decide.ts';
 import { createDescribeTool } from './describe-tool.ts';
 import { Protocol, type ProtocolReply, protocolHeaders } from './protocol.ts';
 import { createQueryTool } from './query-tool.ts';
@@ -20,10 +20,10 @@ const batch = refuse('BAD_KEY', 'JSON-RPC batches are not accepted: send one mes
 export function createMcpEndpoint(all: AllSections, namedTools: NamedTools): SqlEndpoint {
   const sections = new Sections(all, (served) => served);
   const queryHeads = createToolHeads();
-  const describeHeads = createV1Heads({ rows: 'array', numbers: 'raw', json: 'string' });
+  const questions = new TableQuestions();
   const sets = new ToolSets((client) => {
     const usable = sections.for(client);
-    return [createDescribeTool(usable, describeHeads), createQueryTool(usable, queryHeads)];
+    return [createDescribeTool(usable, questions), createQueryTool(usable, queryHeads)];
   }, namedTools);
   const protocol = new Protocol();
   const { observe } = all[0].context;

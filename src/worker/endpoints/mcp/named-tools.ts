@@ -16,12 +16,13 @@ import { refusal, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import type { Call } from '../endpoint.ts';
 import type { Fields } from '../fields.ts';
+import type { HandedDecision } from '../handed-over.ts';
 import { decideNamed, type KeyOfCall } from '../named/call.ts';
 import type { NamedEntry, NamedStatements } from '../named/statements.ts';
 import { lowerLimit, type SqlSection } from '../sections.ts';
 import { isKey, keyOf } from '../v1/idempotency.ts';
 import { queryDefaults, queryLimits } from './query-tool.ts';
-import type { NamedTools, ObjectSchema, Tool, ToolCall, ToolDecision } from './tools.ts';
+import type { NamedTools, ObjectSchema, Tool, ToolCall } from './tools.ts';
 
 /** The heads of results, which all tools of a worker share. */
 type Heads = { readonly rows: ResultHeads; readonly one: ResultHeads };
@@ -185,7 +186,7 @@ function* decide(
   { takesKey, showsServerText }: Options,
   { call, caller, exactArgs }: ToolCall,
   heads: Heads,
-): Pieces<ToolDecision> {
+): Pieces<HandedDecision> {
   const { statement } = entry;
   const { name, isRead, isKeyRequired } = statement;
   call.record.named = name;

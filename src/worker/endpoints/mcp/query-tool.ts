@@ -7,11 +7,12 @@ import { chooseToolJson } from '../../encode/formats/tool-json.ts';
 import type { ResultHeads } from '../../encode/result-rows.ts';
 import { refuse } from '../../failure/failure.ts';
 import { type FieldCheck, type Fields, isDuration, isParameters, isText } from '../fields.ts';
+import type { HandedDecision } from '../handed-over.ts';
 import { createHint } from '../placeholder-hint.ts';
 import { lowerLimit, type SqlSection, type UsableSections } from '../sections.ts';
 import { decideStatement, type StatementWish } from '../statement.ts';
 import { ToolArguments } from './arguments.ts';
-import { readOnlyAnnotations, type Tool, type ToolCall, type ToolDecision } from './tools.ts';
+import { readOnlyAnnotations, type Tool, type ToolCall } from './tools.ts';
 
 /** Limits of a result, unless the call asks for others. */
 export const queryDefaults = { maxRows: 200, maxBytes: 32 * 1024, timeoutMs: 10_000 } as const;
@@ -87,7 +88,7 @@ function* decideQuery(
   fields: Fields,
   { caller, exactArgs }: ToolCall,
   heads: ResultHeads,
-): Pieces<ToolDecision> {
+): Pieces<HandedDecision> {
   const { config, context } = section;
   const sql = (fields.sql as string | undefined) ?? '';
   if (sql.trim() === '') return noSql;

@@ -3,16 +3,8 @@ import { setImmediate as afterOthers } from 'node:timers/promises';
 import { allAtOnce, type Pieces } from '../../../shared/pieces.ts';
 import { toolErrorJson } from '../../encode/formats/tool-json.ts';
 import { type Failure, internalFailure, refusal } from '../../failure/failure.ts';
-import { startExchange } from '../../request/exchange.ts';
-import {
-  showHidden,
-  type Tool,
-  type ToolCall,
-  type ToolDecision,
-  type ToolResult,
-} from './tools.ts';
-
-type RunsStatements = Extract<ToolDecision, { kind: 'run' }>;
+import { runHandedOver } from '../handed-over.ts';
+import { showHidden, type Tool, type ToolCall, type ToolResult } from './tools.ts';
 
 const clientGone = refusal('CLIENT_GONE', 'The client went away.');
 const success = 200;
@@ -35,7 +27,7 @@ export async function runTool(
   if (decided.kind === 'reply') return { ok: true, json: showHidden(decided.json) };
   // Nothing would notice a client that has left before the statements begin.
   if (call.response.destroyed) return fail(clientGone);
-  const ended = await run(decided, toolCall);
+  const ended = await runHandedOver(decided, call);
   if (ended.kind === 'failed') return fail(ended.failure);
   const { status, body } = ended;
   if (status !== success) return { ok: false, json: showHidden(body), failure: null };
@@ -50,22 +42,6 @@ async function inTurns<Result>(work: Pieces<Result>): Promise<Result> {
     if (done === true) return value;
     await afterOthers();
   }
-}
-
-type RunResult =
-  | { readonly kind: 'replied'; readonly status: number; readonly body: string }
-  | { readonly kind: 'failed'; readonly failure: Failure };
-
-/** Resolves when the exchange is over, whether or not its client is still there. */
-function run({ run: decision }: RunsStatements, { call }: ToolCall): Promise<RunResult> {
-  return new Promise((resolve) => {
-    const receiver = {
-      reply: (status: number, body: Buffer) =>
-        resolve({ kind: 'replied', status, body: body.toString() }),
-      failed: (failure: Failure) => resolve({ kind: 'failed', failure }),
-    };
-    startExchange({ ...decision, receiver }, call.response, call.record);
-  });
 }
 
 /** The result of a call that an exception has ended. */

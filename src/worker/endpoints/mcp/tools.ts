@@ -2,10 +2,10 @@
 import type { Caller } from '../../../shared/clients/caller.ts';
 import { type Client, isAllowed } from '../../../shared/clients/client.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
-import type { Failure, Refused } from '../../failure/failure.ts';
-import type { RunDecision } from '../../request/exchange.ts';
+import type { Failure } from '../../failure/failure.ts';
 import type { Call } from '../endpoint.ts';
 import type { Fields } from '../fields.ts';
+import type { HandedDecision } from '../handed-over.ts';
 
 /** A JSON Schema (2020-12) of an object. */
 export type ObjectSchema = {
@@ -49,26 +49,11 @@ export type ToolCall = {
   readonly exactArgs: () => Fields;
 };
 
-/** The decision on a call: a JSON text is its result, statements run, or it fails. */
-export type ToolDecision =
-  | Refused
-  | { readonly ok: true; readonly kind: 'reply'; readonly json: string }
-  | {
-      readonly ok: true;
-      readonly kind: 'run';
-      readonly run: Omit<RunDecision, 'receiver'>;
-      /** Makes the result of the reply's body; missing: the body is the result. */
-      readonly render?: (body: string) => Rendered;
-    };
-
-/** The result of a run, as JSON, or why there is none. */
-export type Rendered = { readonly ok: true; readonly json: string } | Refused;
-
 /** A tool. */
 export type Tool = {
   readonly definition: ToolDefinition;
   /** Decides on a call. Never throws. */
-  readonly decide: (call: ToolCall) => Pieces<ToolDecision>;
+  readonly decide: (call: ToolCall) => Pieces<HandedDecision>;
 };
 
 /** The tools of one client. */

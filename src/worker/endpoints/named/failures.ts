@@ -26,11 +26,11 @@ export const callTooLarge: Failure = refusal(
 );
 
 /** The failure of a call whose values were refused. */
-export function refusedCall({ reason, message }: Refusal): Failure {
+export function refusedCall({ reason, parameter, message }: Refusal): Failure {
   const sentence = `${message}.`;
   switch (reason) {
     case 'parameter':
-      return refusal('PARAMETER', sentence);
+      return { ...refusal('PARAMETER', sentence), parameter };
     case 'claim missing':
       return refusal('CLAIM_MISSING', sentence);
     case 'claim invalid':

@@ -76,6 +76,7 @@ export class NamedStatements {
   readonly #sections: Sections<SqlSection>;
   readonly #facts: NamedFacts;
   #byName: ReadonlyMap<string, NamedEntry> = new Map();
+  #all: readonly NamedEntry[] = [];
   #lists = new WeakMap<Client, readonly NamedEntry[]>();
 
   constructor(all: AllSections, named: NamedBySection, facts: NamedFacts) {
@@ -89,6 +90,7 @@ export class NamedStatements {
     const entries = Object.entries(named).flatMap(([section, statements]) =>
       statements.map((statement) => new NamedEntry(statement, section, this.#facts)),
     );
+    this.#all = entries.sort((one, other) => (one.statement.name < other.statement.name ? -1 : 1));
     this.#byName = new Map(entries.map((entry) => [entry.statement.name, entry]));
     this.#lists = new WeakMap();
   }
@@ -104,10 +106,14 @@ export class NamedStatements {
   list(client: Client): readonly NamedEntry[] {
     const known = this.#lists.get(client);
     if (known !== undefined) return known;
-    const all = [...this.#byName.values()].filter((entry) => this.#mayCall(client, entry));
-    all.sort((one, other) => (one.statement.name < other.statement.name ? -1 : 1));
-    this.#lists.set(client, all);
-    return all;
+    const own = this.#all.filter((entry) => this.#mayCall(client, entry));
+    this.#lists.set(client, own);
+    return own;
+  }
+
+  /** All statements, by name. */
+  get all(): readonly NamedEntry[] {
+    return this.#all;
   }
 
   /** The objects on which the schemas of parameters and rows depend: while these are the same, so are the schemas. */

@@ -58,8 +58,15 @@ const oneHeads = {
 export function createNamedList(statements: NamedStatements): Handler {
   return (_request, response, _head, { requestId, caller }) => {
     const listed = statements.list(caller.client).map(({ statement, parameters }) => {
-      const { name, kind, description } = statement;
-      return { name, kind, description, parameters };
+      const { name, kind, description, isRead, isKeyRequired } = statement;
+      return {
+        name,
+        kind,
+        description,
+        read_only: isRead,
+        key_required: isKeyRequired,
+        parameters,
+      };
     });
     response.setHeader('X-Request-ID', requestId);
     sendText(response, JSON.stringify({ statements: listed }), jsonType);

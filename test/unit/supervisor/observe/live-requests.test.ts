@@ -19,6 +19,7 @@ const request = (id: number, age_ms: number): LiveRequest => ({
   backend: null,
   section: 'world',
   named: null,
+  tool: null,
   shape: null,
 });
 

@@ -7,7 +7,12 @@ import { RecentErrors } from '../../../../src/supervisor/observe/stats.ts';
 const errorAt = (ms: number, requestId: string): RecentError => ({
   at: new Date(ms).toISOString(),
   request_id: requestId,
+  trace_id: null,
+  client: null,
+  user: null,
   section: null,
+  named: null,
+  tool: null,
   status: 400,
   code: 'BAD_REQUEST',
   errno: null,

@@ -19,6 +19,7 @@ import { beginFields, endFields } from '../transaction-request.ts';
 import { insidePaths, insideSchemas } from './inside.ts';
 import { type CommonParts, describeNamed } from './named.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
+import { describeTablePaths } from './tables.ts';
 
 /** Codes that no request to a path of /v1 gets. */
 const neverHere: ReadonlySet<FailureCode> = new Set([
@@ -166,6 +167,7 @@ export function describeV1(named: readonly NamedEntry[] = []): Schema {
         reply: refer('RolledBack'),
       }),
       ...(named.length > 0 && describeNamed(named, commonParts(failedNamed))),
+      ...describeTablePaths(requestIdHeader, failed),
       ...insidePaths,
     },
     components: {

@@ -1,5 +1,6 @@
 // /v1/stats, /v1/requests and /v1/statements in the OpenAPI document.
 import { outcomes } from '../../../../shared/failure-codes.ts';
+import { statementKinds } from '../../../../shared/named/statement.ts';
 import { maxListedStatements } from '../../../../shared/observe/statement-sums.ts';
 import {
   maxFileFaults,
@@ -59,7 +60,12 @@ const error = closed({
   at: moment,
   worker: count,
   request_id: text,
+  trace_id: maybeText,
+  client: maybeText,
+  user: maybeText,
   section: maybeText,
+  named: { ...maybeText, description: 'The named statement that it called.' },
+  tool: { ...maybeText, description: 'The tool that an agent called.' },
   status: count,
   code: { ...maybeText, description: "Null: it is MySQL's own error, by `errno`." },
   errno: { type: ['integer', 'null'] },
@@ -67,6 +73,7 @@ const error = closed({
   by_data: { ...flag, description: 'The data refused the request, as a duplicate key does.' },
   outcome: { enum: outcomes },
   shape: { ...maybeText, description: 'The statements without literals.' },
+  meaning: { ...text, description: 'Of the code, or of `errno`, for people.' },
 });
 const client = closed({
   client: text,
@@ -93,6 +100,15 @@ const client = closed({
     ],
     description: 'The last ten minutes, of the first clients in the list.',
   },
+});
+const named = closed({
+  name: text,
+  section: text,
+  kind: { enum: statementKinds },
+  for: { ...listOf(text), description: 'Clients; `*`: every client with the permission `named`.' },
+  calls: { ...count, description: 'Since the start, over all clients.' },
+  failed: { ...count, description: 'Those among them that had no result.' },
+  total_ms: amount,
 });
 const fileFault = closed({
   section: text,
@@ -162,6 +178,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     backend: maybeText,
     section: text,
     named: { ...maybeText, description: 'The named statement that it calls.' },
+    tool: { ...maybeText, description: 'The tool that an agent calls.' },
     shape: {
       ...maybeText,
       description: 'The statements without literals; null for clients without `sql` and `observe`.',
@@ -200,6 +217,10 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
       ...listOf(refer('Statement')),
       maxItems: maxListedStatements + 1,
       description: 'The greatest share first, `other` last.',
+    },
+    named: {
+      ...listOf(named),
+      description: 'All named statements by name, whether or not they were called.',
     },
   }),
   RunningRequests: closed({

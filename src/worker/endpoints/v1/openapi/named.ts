@@ -18,6 +18,8 @@ const listed: Schema = {
   name: { type: 'string' },
   kind: { enum: ['one', 'many', 'exec', 'batch'] },
   description: { type: 'string' },
+  read_only: { type: 'boolean', description: 'It applies nothing.' },
+  key_required: { type: 'boolean', description: 'A call needs an Idempotency-Key.' },
   parameters: { type: 'object', description: 'The JSON Schema of `params`.' },
 };
 

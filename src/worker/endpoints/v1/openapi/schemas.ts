@@ -242,6 +242,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         errno: { type: 'integer' },
         sqlstate: { ...text, pattern: '^[0-9A-Z]{5}$' },
         missing: { enum: permissions, description: 'The permission that the client lacks.' },
+        parameter: { ...text, description: 'The parameter of a named statement that was refused.' },
         retryable: {
           ...flag,
           description: 'Whether the same request may be sent again without harm, and may succeed.',
@@ -251,7 +252,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         statement: { ...count, description: 'Which of several statements, from 0.' },
         offset: { ...count, description: 'Where in the statement, in UTF-16 units.' },
       },
-      ['hint', 'errno', 'sqlstate', 'missing', 'statement', 'offset'],
+      ['hint', 'errno', 'sqlstate', 'missing', 'parameter', 'statement', 'offset'],
     ),
     description: 'RFC 9457.',
   },

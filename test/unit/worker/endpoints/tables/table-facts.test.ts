@@ -4,7 +4,7 @@ import test from 'node:test';
 import {
   describeTable,
   describeTables,
-} from '../../../../../src/worker/endpoints/mcp/table-facts.ts';
+} from '../../../../../src/worker/endpoints/tables/table-facts.ts';
 
 const table = (estimate: number | null, type = 'BASE TABLE') => [
   'orders',
