@@ -22,6 +22,8 @@ export type Problem = {
   readonly outcome?: string;
   /** The permission that the client lacks. */
   readonly missing?: string;
+  /** The parameter of a named statement that was refused. */
+  readonly parameter?: string;
   readonly request_id?: string;
 };
 
@@ -30,6 +32,8 @@ export type Asked = {
   readonly method?: string;
   readonly body?: string;
   readonly accept?: string;
+  /** The Idempotency-Key. */
+  readonly key?: string;
   readonly signal: AbortSignal;
 };
 
@@ -41,10 +45,11 @@ export function createAsk(
   readToken: () => string | null,
   refused: (token: string | null) => void,
 ): Ask {
-  return async (path, { method = 'GET', body, accept = 'application/json', signal }) => {
+  return async (path, { method = 'GET', body, accept = 'application/json', key, signal }) => {
     const headers = new Headers({ Accept: accept });
     const token = readToken();
     if (token !== null) headers.set('Authorization', `Bearer ${token}`);
+    if (key !== undefined) headers.set('Idempotency-Key', key);
     if (body !== undefined) headers.set('Content-Type', 'application/json');
     let response: Response;
     try {

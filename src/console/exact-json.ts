@@ -1,4 +1,4 @@
-// A reader of JSON that keeps every digit of numbers. Pure.
+// JSON that keeps every digit of numbers, read and written. Pure.
 
 /** A number as its text, since doubles cannot hold every BIGINT or DECIMAL. */
 export class Digits {
@@ -88,4 +88,15 @@ class Reader {
 
 function isMark(token: Token, mark: string): boolean {
   return 'mark' in token && token.mark === mark;
+}
+
+/** JSON with the original digits. */
+export function writeExact(value: Exact): string {
+  if (value instanceof Digits) return value.text;
+  if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`;
+  if (value instanceof Map) {
+    const members = [...value].map(([name, one]) => `${JSON.stringify(name)}:${writeExact(one)}`);
+    return `{${members.join(',')}}`;
+  }
+  return JSON.stringify(value);
 }

@@ -86,9 +86,18 @@ export function formatMoment(at: Date): string {
 /** The gateway's address, and whether it needs a token. */
 export type Place = { readonly origin: string; readonly needsToken: boolean };
 
-/** The command for a shell. The token is a variable of the shell, so that logs and histories do not have it. */
-export function formatCurl({ origin, needsToken }: Place, body: string): string {
-  const parts = ['curl -sS', quote(`${origin}/v1/query`), "-H 'Content-Type: application/json'"];
+/**
+ * The command for a shell. The token is a variable of the shell, so that logs and histories do not have it.
+ * @param key the Idempotency-Key; null: none
+ */
+export function formatCurl(
+  { origin, needsToken }: Place,
+  path: string,
+  body: string,
+  key: string | null = null,
+): string {
+  const parts = ['curl -sS', quote(`${origin}${path}`), "-H 'Content-Type: application/json'"];
+  if (key !== null) parts.push('-H', quote(`Idempotency-Key: ${key}`));
   if (needsToken) parts.push('-H "Authorization: Bearer $DBHTTPD_TOKEN"');
   parts.push('--data-raw', quote(body));
   return parts.join(' ');

@@ -5,23 +5,39 @@ import { type AskError, asAskError, createAsk } from './ask.ts';
 import { openCharts } from './charts.ts';
 import { openClients } from './clients.ts';
 import { find, type Part } from './elements.ts';
+import { type CallableNamed, openNamed } from './named.ts';
+import { openNamedForm } from './named-form.ts';
 import { type Polling, startPolling } from './poll.ts';
 import { openQueryPane } from './query.ts';
 import { openRunning } from './running.ts';
 import { openState } from './state.ts';
 import { openStatements } from './statements.ts';
 import { openBackends, openErrors, openWorkers } from './stats-tables.ts';
+import { openTables } from './tables.ts';
 import { startKeys, startTheme, startToken } from './toolbar.ts';
+import { openViews } from './views.ts';
 
 const intervalMs = 2_000;
 /** Statements change slowly, and there may be hundreds. */
 const statementsIntervalMs = 4_000;
+/** Files change more rarely still. */
+const namedIntervalMs = 10_000;
 
 let polls: readonly Polling[] = [];
 const askAll = () => {
   for (const poll of polls) poll.now();
 };
-const token = startToken(askAll);
+/** When /v1/stats was refused for lack of a permission. Each refusal counts as one of the client's requests, so the page rarely asks again. */
+let refusedAt = Number.NEGATIVE_INFINITY;
+const refusedPauseMs = 30_000;
+/** Whether the client may list named statements. */
+let mayCall = true;
+const token = startToken(() => {
+  mayCall = true;
+  refusedAt = Number.NEGATIVE_INFINITY;
+  askAll();
+  if (document.body.dataset.shown === 'sql') tables.load();
+});
 const ask = createAsk(token.read, token.wanted);
 
 const state = openState();
@@ -30,7 +46,14 @@ const running = openRunning(ask, askAll);
 const statements = openStatements();
 const clients = openClients();
 const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
-const query = openQueryPane(ask, () => token.read() !== null);
+const needsToken = () => token.read() !== null;
+const query = openQueryPane(ask, needsToken, () => tables.load());
+const tables = openTables(ask, query);
+const named = openNamed(({ name }) => {
+  window.location.hash = `named/${name}`;
+});
+let callable: readonly CallableNamed[] = [];
+const form = openNamedForm(ask, needsToken, () => askAll());
 let requests: readonly ListedRequest[] = [];
 let statementsReply: StatementList | null = null;
 
@@ -46,22 +69,33 @@ const show = <Reply>(
   }
 };
 
+/** One sentence explains what is hidden: `own`, what needs the permission `observe`; `none`, everything. */
+const showAccess = (access: 'all' | 'own' | 'none') => {
+  document.body.dataset.access = access;
+};
+
 const askStats = async (signal: AbortSignal) => {
+  if (performance.now() - refusedAt < refusedPauseMs) return;
   const parts = [charts, clients, workers, backends, errors];
   let stats: Stats;
   try {
     stats = await (await ask('/v1/stats', { signal })).json();
     state.show(stats, requests, statementsReply);
   } catch (cause) {
+    const { status, problem } = asAskError(cause);
     const error = describe(cause);
-    if (asAskError(cause).problem.missing === undefined) state.failed(error);
+    if (status === 401) showAccess('none');
+    else if (problem.missing === undefined) state.failed(error);
     else {
+      showAccess('own');
+      refusedAt = performance.now();
       token.isNotEnough();
-      state.refused(token.read() !== null);
+      state.refused();
     }
     for (const { part } of parts) part.failed(error);
     return;
   }
+  showAccess('all');
   token.accepted();
   for (const part of parts) show(part, stats);
   query.show(stats);
@@ -79,15 +113,50 @@ const askRequests = async (signal: AbortSignal) => {
 };
 
 const askStatements = async (signal: AbortSignal) => {
+  if (document.body.dataset.access === 'own') return;
   try {
     const reply = (await (await ask('/v1/statements', { signal })).json()) as StatementList;
     statementsReply = reply;
     show(statements, reply);
+    named.showCounts(reply);
   } catch (cause) {
     statementsReply = null;
+    if (asAskError(cause).problem.missing !== undefined) named.showCounts(null);
     statements.part.failed(describe(cause));
   }
 };
+
+const askNamed = async (signal: AbortSignal) => {
+  const { shown, access = 'none' } = document.body.dataset;
+  if (shown !== 'named' || access === 'none' || !mayCall) return;
+  try {
+    const reply = await (await ask('/v1/named', { signal })).json();
+    callable = (reply as { readonly statements: readonly CallableNamed[] }).statements;
+  } catch (cause) {
+    callable = [];
+    mayCall = asAskError(cause).problem.missing === undefined;
+    if (mayCall) {
+      named.part.failed(describe(cause));
+      return;
+    }
+  }
+  // A client without the permission may still see which statements there are.
+  named.showCallable(callable);
+  openCall();
+};
+
+/** Opens the form of the statement that the hash names. */
+const openCall = () => {
+  const [part, name] = window.location.hash.split('/');
+  const statement = callable.find((one) => part === '#named' && one.name === name);
+  if (statement === undefined) form.close();
+  else form.open(statement);
+};
+const views = openViews((view) => {
+  if (view === 'sql') tables.load();
+  if (view === 'named') askAll();
+  openCall();
+});
 
 function describe(cause: unknown): string {
   const { status, message, problem }: AskError = asAskError(cause);
@@ -102,6 +171,7 @@ polls = [
   startPolling(intervalMs, askStats),
   startPolling(intervalMs, askRequests),
   startPolling(statementsIntervalMs, askStatements),
+  startPolling(namedIntervalMs, askNamed),
 ];
 window.setInterval(state.tick, 1_000);
 
@@ -116,13 +186,17 @@ const theme = find('theme', HTMLButtonElement);
 startTheme(theme, charts.redraw);
 
 const goTo = (id: string) => () => {
+  views.goTo(id);
   const part = find(id, HTMLElement);
-  part.scrollIntoView({ block: 'start' });
   // If a part has nothing to show, its title gets the focus.
   const shown = [...part.querySelectorAll<HTMLElement>('.plot, .frame')];
   const title = part.querySelector<HTMLElement>('h2');
   if (title !== null) title.tabIndex = -1;
   (shown.find((one) => one.checkVisibility()) ?? title)?.focus({ preventScroll: true });
+};
+const goToSql = () => {
+  views.goTo('query');
+  query.focus();
 };
 startKeys(
   [
@@ -133,7 +207,9 @@ startKeys(
     { key: 'w', meaning: 'workers', act: goTo('workers') },
     { key: 'b', meaning: 'backends', act: goTo('backends') },
     { key: 'e', meaning: 'last errors', act: goTo('errors') },
-    { key: 'q', meaning: 'write a query', act: query.focus },
+    { key: 'o', meaning: 'overview', act: goTo('state') },
+    { key: 'n', meaning: 'named statements', act: goTo('named') },
+    { key: 'q', meaning: 'SQL: write a query', act: goToSql },
     { key: 'p', meaning: 'pause or resume', act: () => pause.click() },
     { key: 't', meaning: 'theme: system, light, dark', act: () => theme.click() },
   ],

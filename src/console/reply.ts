@@ -1,13 +1,18 @@
 // The reply of /v1/query, read while it arrives: lines of JSON for rows, one object for anything else.
 import { AskError, describeProblem, type Problem } from './ask.ts';
-import { Digits, type Exact, parseExact } from './exact-json.ts';
+import { Digits, type Exact, parseExact, writeExact } from './exact-json.ts';
 import type { Result, ResultColumn } from './result.ts';
 
-/** The results of a statement; only a CALL has several. */
+/** A result, and what a table of it is called; missing: it has no name. */
+export type ShownResult = Result & { readonly isTruncated: boolean; readonly name?: string };
+
+/** The results of a statement; only a CALL and a batch have several. */
 export type Reply = {
-  readonly results: readonly (Result & { readonly isTruncated: boolean })[];
+  readonly results: readonly ShownResult[];
   /** The effects of results without rows, in words. */
   readonly effects: readonly string[];
+  /** The text of the reply; missing: it is not kept. */
+  readonly text?: string;
 };
 
 /** Called while rows arrive. */
@@ -94,13 +99,56 @@ function readObject(reply: Exact): Reply {
   };
 }
 
-function readResult(result: ReadonlyMap<string, Exact>): Reply['results'][number] {
+/** @param columns those that rows without a description have */
+function readResult(
+  result: ReadonlyMap<string, Exact>,
+  columns: readonly ResultColumn[] = [],
+): ShownResult {
   const rows = result.get('rows');
+  const described = result.get('columns');
   return {
-    columns: JSON.parse(writeExact(result.get('columns') ?? [])) as readonly ResultColumn[],
-    lines: Array.isArray(rows) ? rows.map(writeExact) : [],
+    columns: described === undefined ? columns : JSON.parse(writeExact(described)),
+    lines: Array.isArray(rows) ? rows.map(writeRow) : [],
     isTruncated: result.get('truncated') === true,
   };
+}
+
+/** Values of an object are in the order of the columns. */
+function writeRow(row: Exact): string {
+  return writeExact(row instanceof Map ? [...row.values()] : row);
+}
+
+function columnsOf(row: Exact | undefined): readonly ResultColumn[] {
+  const names = row instanceof Map ? [...row.keys()] : [];
+  return names.map((name) => ({ name: String(name), type: '' }));
+}
+
+/** Reads the reply of a named statement. Rejects with an AskError if it is none. @param kind that of the statement */
+export async function readNamedReply(response: Response, kind: string): Promise<Reply> {
+  const text = await response.text();
+  const reply = parseExact(text);
+  if (!(reply instanceof Map)) throw new AskError(0, 'The reply is not an object.');
+  if (kind === 'one') {
+    const result = { columns: columnsOf(reply), lines: [writeRow(reply)], isTruncated: false };
+    return { results: [{ ...result, isObject: true }], effects: [], text };
+  }
+  if (kind !== 'batch') return { ...readObject(reply), text };
+  const steps = reply.get('steps');
+  const rows = reply.get('rows');
+  const named = steps instanceof Map ? [...(steps as ReadonlyMap<string, Exact>)] : [];
+  const all: [string, Exact][] = [
+    ...named,
+    ...(rows === undefined ? [] : [['Answer', reply] as [string, Exact]]),
+  ];
+  const effects: string[] = ['committed'];
+  const results = all.flatMap(([name, one]) => {
+    if (!(one instanceof Map)) return [];
+    const found = one.get('rows');
+    if (Array.isArray(found)) return [{ ...readResult(one, columnsOf(found[0])), name }];
+    effects.push(`${name}: ${describeEffect(one)}`);
+    return [];
+  });
+  return { results, effects, text };
 }
 
 function describeEffect(result: ReadonlyMap<string, Exact>): string {
@@ -115,15 +163,4 @@ function describeEffect(result: ReadonlyMap<string, Exact>): string {
     ...(warnings === null || warnings === '0' ? [] : [`${warnings} warnings`]),
   ];
   return parts.join(', ');
-}
-
-/** JSON with the original digits. */
-function writeExact(value: Exact): string {
-  if (value instanceof Digits) return value.text;
-  if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`;
-  if (value instanceof Map) {
-    const members = [...value].map(([name, one]) => `${JSON.stringify(name)}:${writeExact(one)}`);
-    return `{${members.join(',')}}`;
-  }
-  return JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 // The rows of one result as a table. Only the visible rows are in the page, so that a hundred thousand rows scroll like ten.
 
 import { button, closer, element, openDialog, setText } from './elements.ts';
-import { Digits, type Exact, parseExact } from './exact-json.ts';
+import { Digits, type Exact, parseExact, writeExact } from './exact-json.ts';
 import { formatBytes, formatCount } from './format.ts';
 
 /** A column as `/v1/query` describes it. */
@@ -16,6 +16,8 @@ export type ResultColumn = {
 export type Result = {
   readonly columns: readonly ResultColumn[];
   readonly lines: readonly string[];
+  /** It is one row, and not a list of rows. */
+  readonly isObject?: boolean;
 };
 
 const rowPixels = 26;
@@ -90,7 +92,7 @@ export function createResultTable(result: Result, caption: string) {
     below.hidden = to === length;
     table.setAttribute('aria-rowcount', String(length + 1));
   };
-  const openRow = (at: number) => showRecord(result, at, kinds);
+  const openRow = (at: number) => showRecord(result, at);
   frame.addEventListener('scroll', () => requestAnimationFrame(() => render(false)));
   frame.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && event.target === frame && result.lines.length > 0)
@@ -182,7 +184,8 @@ const maxHex = 24;
 function printed(value: Exact, kind: Kind): string {
   if (value === null) return 'NULL';
   if (value instanceof Digits) return value.text;
-  if (typeof value !== 'string') return String(value);
+  if (typeof value !== 'string')
+    return typeof value === 'boolean' ? String(value) : writeExact(value);
   return kind === 'binary' ? `0x${hexOf(value, maxHex)}` : value;
 }
 
@@ -199,30 +202,14 @@ function bytesOf(base64: string): number {
 }
 
 /** Shows one row with all its values in full. The keys left and right move to other rows. */
-function showRecord(result: Result, first: number, kinds: readonly Kind[]): void {
+function showRecord(result: Result, first: number): void {
   let at = first;
   const title = element('p', { class: 'note', 'aria-live': 'polite' });
-  const list = element('dl', { class: 'record', tabindex: 0 });
+  const list = createRecord(result);
   const show = (step: number) => {
     at = Math.min(result.lines.length - 1, Math.max(0, at + step));
     setText(title, `Row ${formatCount(at + 1)} of ${formatCount(result.lines.length)}`);
-    const cells = readCells(result.lines[at] as string);
-    const entries = result.columns.flatMap((column, index) => {
-      const kind = kinds[index] as Kind;
-      const value = cells[index] ?? null;
-      return [
-        element(
-          'dt',
-          {},
-          column.name,
-          element('span', { class: 'type' }, describeCell(column, kind, value)),
-        ),
-        kind === 'binary' && typeof value === 'string'
-          ? element('dd', { class: 'binary' }, `0x${hexOf(value, 1024)}`)
-          : createCell('dd', value, kind),
-      ];
-    });
-    list.replaceChildren(...entries);
+    list.replaceChildren(...entriesOf(result, at));
   };
   show(0);
   const dialog: HTMLDialogElement = openDialog(
@@ -243,8 +230,30 @@ function showRecord(result: Result, first: number, kinds: readonly Kind[]): void
   });
 }
 
+/** The first row, as names with their values in full. */
+export function createRecord(result: Result): HTMLElement {
+  const list = element('dl', { class: 'record', tabindex: 0 });
+  list.replaceChildren(...(result.lines.length === 0 ? [] : entriesOf(result, 0)));
+  return list;
+}
+
+function entriesOf({ columns, lines }: Result, at: number): readonly HTMLElement[] {
+  const cells = readCells(lines[at] as string);
+  return columns.flatMap((column, index) => {
+    const kind = kindOf(column);
+    const value = cells[index] ?? null;
+    const type = element('span', { class: 'type' }, describeCell(column, kind, value));
+    return [
+      element('dt', {}, column.name, type),
+      kind === 'binary' && typeof value === 'string'
+        ? element('dd', { class: 'binary' }, `0x${hexOf(value, 1024)}`)
+        : createCell('dd', value, kind),
+    ];
+  });
+}
+
 function describeCell({ type }: ResultColumn, kind: Kind, value: Exact): string {
   if (kind === 'binary' && typeof value === 'string')
     return `${type}, ${formatBytes(bytesOf(value))}`;
-  return value === '' ? `${type}, empty` : type;
+  return value === '' ? `${type} empty`.trim() : type;
 }

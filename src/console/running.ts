@@ -64,11 +64,21 @@ function columnsOf(
     },
     { name: 'Phase', show: asText(({ phase }) => phase.replaceAll('_', ' ')) },
     { name: 'Statement', kind: 'text', show: asLongText(({ shape }) => shape ?? unknown) },
+    {
+      name: 'Called',
+      title: 'The named statement, and the tool of an agent',
+      show: asText(describeCalled),
+    },
     { name: 'Client', show: asText(describeCaller) },
-    { name: 'Worker', kind: 'number', show: asText(({ worker }) => String(worker)) },
-    { name: 'Backend', show: asText(({ backend }) => backend ?? unknown) },
-    { name: 'Section', show: asText(({ section }) => section) },
     { name: 'Address', show: asText(({ address }) => address || unknown) },
+    { name: 'Worker', kind: 'number', show: asText(({ worker }) => String(worker)) },
+    {
+      name: 'Backend',
+      show: ({ section, backend }, cell) => {
+        setText(cell, backend ?? unknown);
+        cell.title = `section ${section}`;
+      },
+    },
     {
       name: 'Request',
       show: ({ request_id, trace_id }, cell) => {
@@ -98,6 +108,12 @@ function showKill(
   );
   created.addEventListener('click', () => void kill(latest.get(cell) ?? request));
   cell.append(created);
+}
+
+/** The named statement that a request calls, and the tool of an agent. */
+export function describeCalled({ named, tool }: Pick<ListedRequest, 'named' | 'tool'>): string {
+  if (tool === null) return named ?? unknown;
+  return named === null ? `tool ${tool}` : `${named} (tool)`;
 }
 
 /** The client and, with a JSON Web Token, its user. */

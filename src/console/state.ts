@@ -22,8 +22,8 @@ export type State = {
     running: readonly ListedRequest[],
     statements: StatementList | null,
   ) => void;
-  /** The gateway answers, but the client of this page may not look at the instance. @param hasToken whether the page has sent a token */
-  readonly refused: (hasToken: boolean) => void;
+  /** The gateway answers, but the client of this page may not look at the instance. */
+  readonly refused: () => void;
   /** There was no answer. */
   readonly failed: (reason: string) => void;
   /** Updates the age of the last answer. */
@@ -69,16 +69,12 @@ export function openState(): State {
   };
   return {
     tick,
-    refused: (hasToken) => {
+    refused: () => {
       reason = '';
       answeredAt = Date.now();
       tick();
       enter('unknown', 'Not for this client', 'Not for this client');
-      const rest = 'It sees its own requests below, and may run what its permissions allow.';
-      setText(
-        facts,
-        `${hasToken ? 'The client of this token' : 'A client without a token'} lacks the permission observe. ${rest}`,
-      );
+      setText(facts, 'It sees its own requests, and may run what its permissions allow.');
       showAttention(attention, []);
     },
     failed: (why) => {

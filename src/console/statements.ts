@@ -2,6 +2,7 @@
 import type { ListedStatement, StatementList } from '../shared/observe/statement-sums.ts';
 import { drawShare, drawTrend } from './drawings.ts';
 import { button, element, openPart, type Part, setText } from './elements.ts';
+import { openFacts } from './facts.ts';
 import {
   formatCount,
   formatShare,
@@ -36,7 +37,7 @@ export function openStatements(): Statements {
   const table = createTable(
     'Statements',
     columns.map(({ column }) => column),
-    ({ section, client, digest }) => `${section} ${client} ${digest}`,
+    ({ section, client, name, digest }) => `${section} ${client} ${name} ${digest}`,
   );
   const more = button('', { class: 'more' }, () => {
     isWhole = !isWhole;
@@ -48,8 +49,8 @@ export function openStatements(): Statements {
     'aria-label': 'Show statements that contain',
   });
   const render = () => {
-    const found = statements.filter(({ digest, client = '' }) =>
-      `${digest} ${client}`.toLowerCase().includes(wanted),
+    const found = statements.filter(({ digest, client = '', name = '' }) =>
+      `${digest} ${client} ${name}`.toLowerCase().includes(wanted),
     );
     const sorted = [...found].sort((one, other) => rank(other, sort) - rank(one, sort));
     table.update(isWhole ? sorted : sorted.slice(0, fewest));
@@ -104,7 +105,12 @@ function columnsOf(
   latelyOf: (statement: ListedStatement) => Lately | undefined,
 ): readonly Sortable[] {
   const span = (sortBy: 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms', name: string): Sortable => ({
-    column: { name, kind: 'number', show: asText((row) => formatSpan(row[sortBy])) },
+    column: {
+      name,
+      kind: 'number',
+      isRest: true,
+      show: asText((row) => formatSpan(row[sortBy])),
+    },
     sortBy,
   });
   return [
@@ -115,6 +121,7 @@ function columnsOf(
     {
       column: {
         name: 'Trend',
+        isRest: true,
         title: 'Time spent in it, in the last ten minutes',
         show: (row, cell) => drawTrend(latelyOf(row)?.trend ?? [], cell),
       },
@@ -122,6 +129,7 @@ function columnsOf(
     {
       column: {
         name: 'Now',
+        isRest: true,
         kind: 'number',
         title: 'Its share of the time of all statements in the last seconds',
         show: asText((row) => formatShare(latelyOf(row)?.share ?? 0)),
@@ -130,6 +138,7 @@ function columnsOf(
     {
       column: {
         name: 'Mean now',
+        isRest: true,
         kind: 'number',
         title: 'Its mean time in the last seconds; red: much longer than before',
         show: (row, cell) => {
@@ -139,15 +148,36 @@ function columnsOf(
         },
       },
     },
-    { column: { name: 'Statement', kind: 'text', show: asLongText(({ digest }) => digest) } },
-    { column: { name: 'Client', show: asText(({ client }) => client ?? unknown) } },
     {
-      column: { name: 'Count', kind: 'number', show: asText(({ count }) => formatShort(count)) },
+      column: {
+        name: 'Statement',
+        kind: 'text',
+        show: asLongText(({ name, digest }) =>
+          name === undefined ? digest : `${name}: ${digest}`,
+        ),
+      },
+    },
+    { column: { name: 'Client', isRest: true, show: asText(({ client }) => client ?? unknown) } },
+    {
+      column: {
+        name: 'Count',
+        isRest: true,
+        kind: 'number',
+        show: asText(({ count }) => formatShort(count)),
+      },
       sortBy: 'count',
     },
-    { column: { name: 'Errors', kind: 'number', show: showErrors }, sortBy: 'errors' },
     {
-      column: { name: 'Rows', kind: 'number', show: asText(({ rows }) => formatShort(rows)) },
+      column: { name: 'Errors', isRest: true, kind: 'number', show: showErrors },
+      sortBy: 'errors',
+    },
+    {
+      column: {
+        name: 'Rows',
+        isRest: true,
+        kind: 'number',
+        show: asText(({ rows }) => formatShort(rows)),
+      },
       sortBy: 'rows',
     },
     span('total_ms', 'Total'),
@@ -156,26 +186,52 @@ function columnsOf(
     span('p99_ms', 'p99'),
     {
       column: {
-        name: 'Last seen',
-        show: asText(({ last_seen }) =>
-          last_seen === null ? unknown : formatWhen(new Date(last_seen)),
-        ),
-      },
-    },
-    {
-      column: {
-        name: 'Example',
-        title: 'The id of one of its requests in the logs',
-        show: asText(({ example_id }) => example_id ?? unknown),
+        name: 'Details',
+        kind: 'action',
+        show: (statement, cell) => {
+          latest.set(cell, statement);
+          if (cell.firstElementChild !== null) return;
+          const label = `Details of ${statement.name ?? statement.digest}`;
+          cell.append(
+            button('Details', { 'aria-label': label }, () =>
+              showStatement(latest.get(cell) ?? statement),
+            ),
+          );
+        },
       },
     },
   ];
 }
 
+/** The latest state of each row's statement. */
+const latest = new WeakMap<HTMLElement, ListedStatement>();
+
+function showStatement(statement: ListedStatement): void {
+  const { last_seen: seen } = statement;
+  openFacts('Statement', statement.digest, [
+    ['Named statement', statement.name ?? null],
+    ['Client', statement.client ?? null],
+    ['Section', statement.section ?? null],
+    ['Executed', formatCount(statement.count)],
+    ['Rows', formatCount(statement.rows)],
+    ['Errors', statement.errors === 0 ? null : listErrors(statement)],
+    ['Time in all', `${formatSpan(statement.total_ms)}, ${formatShare(statement.share)} of all`],
+    ['p50', formatSpan(statement.p50_ms)],
+    ['p95', formatSpan(statement.p95_ms)],
+    ['p99', formatSpan(statement.p99_ms)],
+    ['Last seen', seen === null ? null : formatWhen(new Date(seen))],
+    ['An example, for the log', statement.example_id],
+  ]);
+}
+
+function listErrors({ errors_by: by }: ListedStatement): string {
+  const classes = Object.entries(by).filter(([, number]) => number > 0);
+  return classes.map(([name, number]) => `${name}: ${formatCount(number)}`).join(', ');
+}
+
 function showErrors(statement: ListedStatement, cell: HTMLElement): void {
-  const { errors, errors_by } = statement;
+  const { errors } = statement;
   setText(cell, formatShort(errors));
   cell.classList.toggle('marked', errors > 0);
-  const classes = Object.entries(errors_by).filter(([, number]) => number > 0);
-  cell.title = classes.map(([name, number]) => `${name}: ${formatCount(number)}`).join(', ');
+  cell.title = listErrors(statement);
 }

@@ -1,16 +1,19 @@
 // The tables of what /v1/stats reports: workers, backends and the last errors.
 import type { BackendStats, ListedError, Stats, WorkerStats } from '../shared/observe/stats.ts';
 import { isBehind } from './attention.ts';
-import { element, openPart, type Part, setText } from './elements.ts';
+import { button, element, openPart, type Part, setText } from './elements.ts';
+import { openFacts } from './facts.ts';
 import {
   formatBytes,
   formatClock,
   formatCount,
+  formatMoment,
   formatShare,
   formatSpan,
   formatWhen,
   unknown,
 } from './format.ts';
+import { describeCalled } from './running.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 /** A part that shows a piece of /v1/stats. */
@@ -213,12 +216,13 @@ const errorColumns: readonly Column<ListedError>[] = [
   { name: 'At', show: asText(({ at }) => formatWhen(new Date(at))) },
   {
     name: 'Outcome',
+    isRest: true,
     show: (error, cell) => {
       setText(cell, error.outcome.replaceAll('_', ' '));
-      cell.className = classOfOutcome(error);
+      cell.className = `rest ${classOfOutcome(error)}`;
     },
   },
-  { name: 'Status', kind: 'number', show: asText(({ status }) => String(status)) },
+  { name: 'Status', isRest: true, kind: 'number', show: asText(({ status }) => String(status)) },
   {
     name: 'Code',
     show: asText(({ code, errno, error_name: name }) => {
@@ -226,12 +230,42 @@ const errorColumns: readonly Column<ListedError>[] = [
       return name === null ? String(errno) : `${name} (${errno})`;
     }),
   },
-  { name: 'Statement', kind: 'text', show: asLongText(({ shape }) => shape ?? unknown) },
-  { name: 'Section', show: asText(({ section }) => section ?? unknown) },
   {
-    name: 'Worker',
-    kind: 'number',
-    show: asText(({ worker }) => String(worker)),
+    name: 'Statement',
+    kind: 'text',
+    isRest: true,
+    show: asLongText(({ shape }) => shape ?? unknown),
   },
-  { name: 'Request', show: asText(({ request_id }) => request_id) },
+  { name: 'Called', isRest: true, show: asText(describeCalled) },
+  { name: 'Client', isRest: true, show: asText(({ client }) => client ?? unknown) },
+  {
+    name: 'Details',
+    kind: 'action',
+    show: (error, cell) => {
+      // The row of an error is always the same error.
+      if (cell.firstElementChild !== null) return;
+      const label = `Details of the error of request ${error.request_id}`;
+      cell.append(button('Details', { 'aria-label': label }, () => showError(error)));
+    },
+  },
 ];
+
+function showError(error: ListedError): void {
+  const { code, errno, error_name: name, shape } = error;
+  openFacts('What failed', shape, [
+    ['Meaning', error.meaning],
+    ['Outcome', error.outcome.replaceAll('_', ' ')],
+    ['Status', String(error.status)],
+    ['Code', code],
+    ["MySQL's error", errno === null ? null : `${name ?? ''} (${errno})`.trim()],
+    ['At', formatMoment(new Date(error.at))],
+    ['Request, for the log', error.request_id],
+    ['Trace', error.trace_id],
+    ['Client', error.client],
+    ['User', error.user],
+    ['Named statement', error.named],
+    ["An agent's tool", error.tool],
+    ['Section', error.section],
+    ['Worker', String(error.worker)],
+  ]);
+}

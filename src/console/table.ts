@@ -7,6 +7,8 @@ export type Column<Row> = {
   readonly title?: string;
   /** `number` aligns right; `text` may be long. */
   readonly kind?: 'number' | 'text' | 'action';
+  /** A phone leaves the column out: the details of a row have it. */
+  readonly isRest?: boolean;
   readonly show: (row: Row, cell: HTMLElement) => void;
 };
 
@@ -49,8 +51,11 @@ export function createTable<Row>(
   columns: readonly Column<Row>[],
   keyOf: (row: Row) => string,
 ): Table<Row> {
-  const headers = columns.map(({ name, title, kind }) =>
-    element('th', { scope: 'col', class: kind ?? 'plain', ...(title && { title }) }, name),
+  const classes = columns.map(
+    ({ kind = 'plain', isRest = false }) => `${kind}${isRest ? ' rest' : ''}`,
+  );
+  const headers = columns.map(({ name, title }, at) =>
+    element('th', { scope: 'col', class: classes[at] ?? '', ...(title && { title }) }, name),
   );
   const body = element('tbody');
   const frame = element(
@@ -65,8 +70,7 @@ export function createTable<Row>(
     ),
   );
   const known = new Map<string, HTMLTableRowElement>();
-  const createRow = () =>
-    element('tr', {}, ...columns.map(({ kind }) => element('td', { class: kind ?? 'plain' })));
+  const createRow = () => element('tr', {}, ...classes.map((one) => element('td', { class: one })));
   return {
     frame,
     headers,

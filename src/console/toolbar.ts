@@ -23,6 +23,7 @@ export function startKeys(shortcuts: readonly Shortcut[], help: HTMLButtonElemen
       ...shortcuts.map(({ key, meaning }) => [key, meaning] as const),
       ['?', 'this list'] as const,
       ['Ctrl Enter', 'in the query: run it'] as const,
+      ['Ctrl Shift Enter', 'in the query: explain it'] as const,
       ['← →', 'in a chart: show a moment in all three'] as const,
       ['Enter', 'in a result: its rows one by one'] as const,
       ['Esc', 'close what is open'] as const,
@@ -74,7 +75,7 @@ const themeEntry = 'dbhttpd.theme';
 export function startTheme(switcher: HTMLButtonElement, onChange: () => void): void {
   const apply = (theme: Theme) => {
     document.documentElement.dataset.theme = theme;
-    switcher.replaceChildren(element('span', { class: 'wide' }, 'Theme: '), theme);
+    switcher.replaceChildren(element('span', { class: 'roomy' }, 'Theme: '), theme);
     switcher.setAttribute('aria-label', `Theme: ${theme}`);
   };
   let current = readTheme();

@@ -25,6 +25,8 @@ const usualSize = { width: 1280, height: 900 };
 export type Look = {
   readonly size?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
+  /** The part that its address names; missing: the overview. */
+  readonly part?: string;
   /** Opens a separate profile and tab, for a test that leaves something behind which the next test cannot remove. */
   readonly own?: true;
 };
@@ -38,7 +40,7 @@ export async function openConsole(
   browser: Browser,
   url: string,
   answers: ConsoleAnswers | null,
-  { size = usualSize, colorScheme, own }: Look = {},
+  { size = usualSize, colorScheme, part = '', own }: Look = {},
 ): Promise<ConsolePage> {
   const [shared] = own ? [] : browser.contexts();
   const context = shared ?? (await browser.newContext());
@@ -61,7 +63,7 @@ export async function openConsole(
     }
   });
   if (answers !== null) await answer(page, answers);
-  await page.goto(`${url}/console`);
+  await page.goto(`${url}/console${part === '' ? '' : `#${part}`}`);
   return {
     page,
     assertQuiet: () => assert.deepEqual(complaints, []),

@@ -42,6 +42,8 @@ const isReady = (page: Page) =>
 test('requests the token, and keeps it for the life of its tab', async () => {
   await withConsole(async (page) => {
     await page.getByText('This instance needs a token.').waitFor();
+    // One sentence for all, and nothing that does not work without it.
+    assert.equal(await page.locator('main :is(section, h2):visible').count(), 0);
     assert.equal(await page.locator(':focus').getAttribute('id'), 'token-field');
     await giveToken(page, 'another');
     await page.getByText('This token was not accepted.').waitFor();
@@ -72,6 +74,7 @@ test('shows the real instance, and runs a statement on it', async () => {
     const pids = await page.locator('#workers tbody td:nth-child(3)').allTextContents();
     assert.deepEqual(pids.map(Number).sort(), gateway.workers().sort());
     assert.match((await page.textContent('#backends tbody')) ?? '', /only server/);
+    await page.getByRole('link', { name: 'SQL' }).click();
     await page.fill('#sql', 'select 1 + 1');
     await page.press('#sql', 'Control+Enter');
     await page
@@ -80,6 +83,8 @@ test('shows the real instance, and runs a statement on it', async () => {
       .waitFor();
     await page.fill('#sql', 'select * from nothing_of_this_name');
     await page.press('#sql', 'Control+Enter');
+    await page.locator('#query-notice').getByText('ER_NO_SUCH_TABLE').waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
     await page.locator('#errors tbody tr').getByText('ER_NO_SUCH_TABLE (1146)').waitFor();
     await page
       .locator('#errors tbody tr')

@@ -24,7 +24,7 @@ before(async () => {
 after(() => browser?.close());
 
 async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<void>) {
-  const opened = await openConsole(browser, gateway.url, makeUpAnswers('world'));
+  const opened = await openConsole(browser, gateway.url, makeUpAnswers('world'), { part: 'query' });
   try {
     await opened.page.locator('#query-section option').first().waitFor({ state: 'attached' });
     await look(opened.page, opened);
@@ -187,27 +187,5 @@ test('ends a statement that takes long', async () => {
     });
     await run(page, 'select 1');
     await said(page, /^1 row · /);
-  });
-});
-
-test('keeps statements only if the reader chooses it', async () => {
-  await withConsole(async (page) => {
-    const kept = () => page.evaluate("localStorage.getItem('dbhttpd.history')");
-    await run(page, 'select 1');
-    await said(page, /^1 row · /);
-    assert.equal(await kept(), null);
-    await page.click('#history summary');
-    await page.locator('#history-keep').check();
-    await run(page, 'select 2');
-    await said(page, /^1 row · /);
-    await page.fill('#sql', '');
-    await page.reload();
-    await page.click('#history summary');
-    await page.locator('#history-list button').getByText('select 2').click();
-    assert.equal(await page.inputValue('#sql'), 'select 2');
-    await page.click('#history-clear');
-    assert.equal(await kept(), '[]');
-    await page.locator('#history-keep').uncheck();
-    assert.equal(await kept(), null);
   });
 });

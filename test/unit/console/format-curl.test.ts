@@ -13,12 +13,16 @@ const argumentsOf = (command: string) => {
 test('is read by a shell as it was meant', () => {
   const body = JSON.stringify({ sql: `select 'it''s', "$HOME", \`a\`, '\\', '\n'` });
   assert.deepEqual(
-    argumentsOf(formatCurl({ origin: 'http://[::1]:9090', needsToken: true }, body)),
+    argumentsOf(
+      formatCurl({ origin: 'http://[::1]:9090', needsToken: true }, '/v1/query', body, "a 'key'"),
+    ),
     [
       '-sS',
       'http://[::1]:9090/v1/query',
       '-H',
       'Content-Type: application/json',
+      '-H',
+      "Idempotency-Key: a 'key'",
       '-H',
       'Authorization: Bearer the shell knows',
       '--data-raw',

@@ -1,0 +1,196 @@
+// The form that calls one named statement: a field for each parameter, and the result.
+import type { Ask, AskError } from './ask.ts';
+import { copyText } from './copy.ts';
+import { askToConfirm, button, element, find, setText } from './elements.ts';
+import { createField, createUuid, describeField, type Field } from './fields.ts';
+import { formatCurl } from './format.ts';
+import type { CallableNamed } from './named.ts';
+import { Output, openTasks } from './output.ts';
+import { readNamedReply } from './reply.ts';
+
+/** The form. */
+export type NamedForm = {
+  /** Shows the form of a statement, unless it is shown already. */
+  readonly open: (statement: CallableNamed) => void;
+  readonly close: () => void;
+};
+
+/** @param called called after each call */
+export function openNamedForm(ask: Ask, needsToken: () => boolean, called: () => void): NamedForm {
+  const section = find('call', HTMLElement);
+  const form = find('call-form', HTMLFormElement);
+  const output = new Output({
+    message: find('call-notice', HTMLElement),
+    result: find('call-result', HTMLElement),
+    raw: find('call-raw', HTMLButtonElement),
+  });
+  let shown: OpenForm | null = null;
+  const [run, stop] = [find('call-run', HTMLButtonElement), find('call-stop', HTMLButtonElement)];
+  const start = openTasks({ run, stop, output, failed: (error) => shown?.explain(error) });
+
+  const call = async (open: OpenForm) => {
+    const { name, kind, read_only: isRead } = open.statement;
+    const body = open.body();
+    open.explain(null);
+    if (!isRead && !(await confirmCall(name, body))) return;
+    await start(async (signal) => {
+      const startedAt = performance.now();
+      output.begin();
+      const key = open.useKey();
+      const asked = { method: 'POST', body, signal, ...(key !== null && { key }) };
+      const response = await ask(`/v1/named/${name}`, asked);
+      output.finish(await readNamedReply(response, kind), response, performance.now() - startedAt);
+    });
+    called();
+  };
+  const copyCurl = async (open: OpenForm) => {
+    const place = { origin: window.location.origin, needsToken: needsToken() };
+    const command = formatCurl(place, `/v1/named/${open.statement.name}`, open.body(), open.key());
+    if (await copyText('The same with curl', command)) output.report('The command was copied.');
+  };
+  // Other values are another request, which needs another key.
+  form.addEventListener('input', ({ target }) => shown?.changed(target));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (shown !== null) void call(shown);
+  });
+  find('call-curl', HTMLButtonElement).addEventListener('click', () => {
+    if (shown !== null) void copyCurl(shown);
+  });
+  return {
+    open: (statement) => {
+      section.hidden = false;
+      if (shown?.statement.name === statement.name) return;
+      shown = openFields(statement);
+      setText(find('call-title', HTMLElement), `Try ${statement.name}`);
+      setText(find('call-about', HTMLElement), statement.description);
+      find('call-fields', HTMLElement).replaceChildren(...shown.elements);
+      output.begin();
+      output.report('');
+      section.scrollIntoView({ block: 'nearest' });
+      section.querySelector<HTMLElement>('input, select, textarea, [type=submit]')?.focus();
+    },
+    close: () => {
+      section.hidden = true;
+      shown = null;
+    },
+  };
+}
+
+/** The fields of one statement. */
+type OpenForm = {
+  readonly statement: CallableNamed;
+  readonly elements: readonly HTMLElement[];
+  readonly body: () => string;
+  /** The Idempotency-Key; null: the statement needs none. */
+  readonly key: () => string | null;
+  /** The same, for a call. */
+  readonly useKey: () => string | null;
+  readonly changed: (target: EventTarget | null) => void;
+  /** Shows a failure at its parameter; null: there is none. */
+  readonly explain: (error: AskError | null) => void;
+};
+
+function openFields(statement: CallableNamed): OpenForm {
+  const { properties, required = [] } = statement.parameters;
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    const isRequired = required.includes(name);
+    const [id, aboutId] = [`param-${name}`, `param-${name}-about`];
+    const attributes = { id, 'aria-describedby': aboutId, 'aria-label': name };
+    const field = createField(schema, isRequired, attributes);
+    const fault = element('span', { class: 'fault' });
+    const about = element('span', { id: aboutId, class: 'note' }, fault);
+    about.append(describeField(schema, isRequired));
+    const label = element('label', { for: id }, name, isRequired ? ' *' : null);
+    return {
+      name,
+      field,
+      fault,
+      row: element('div', { class: 'param' }, label, field.element, about),
+    };
+  });
+  const key = statement.key_required ? openKey() : null;
+  return {
+    statement,
+    elements: [...fields.map(({ row }) => row), ...(key === null ? [] : [key.row])],
+    body: () => `{"params":{${fields.flatMap(memberOf).join(',')}}}`,
+    key: () => key?.input.value ?? null,
+    useKey: () => key?.use() ?? null,
+    changed: (target) => {
+      if (target !== key?.input) key?.renewIfUsed();
+    },
+    explain: (error) => {
+      const refused = error?.problem.parameter;
+      for (const { name, field, fault } of fields) {
+        const isRefused = name === refused;
+        const input = inputOf(field);
+        setText(fault, isRefused ? `${error?.message ?? ''} ` : '');
+        if (isRefused) input.setAttribute('aria-invalid', 'true');
+        else input.removeAttribute('aria-invalid');
+        if (isRefused) input.focus();
+      }
+    },
+  };
+}
+
+function memberOf({ name, field }: { readonly name: string; readonly field: Field }): string[] {
+  const value = field.read();
+  return value === undefined ? [] : [`${JSON.stringify(name)}:${value}`];
+}
+
+function inputOf({ element: shown }: Field): HTMLElement {
+  return shown.matches('span') ? (shown.querySelector<HTMLElement>('input') ?? shown) : shown;
+}
+
+/** The key of a write. The same key executes nothing again, so a new call needs a new one. */
+function openKey() {
+  const input = element('input', {
+    id: 'call-key',
+    type: 'text',
+    required: true,
+    'aria-describedby': 'call-key-about',
+    spellcheck: 'false',
+    autocomplete: 'off',
+  });
+  let used = '';
+  const renew = () => {
+    input.value = createUuid();
+  };
+  renew();
+  const text =
+    'The statement is executed once for each key: a repetition gets the first reply. Other values get a new key.';
+  const row = element(
+    'div',
+    { class: 'param' },
+    element('label', { for: 'call-key' }, 'Idempotency-Key'),
+    element(
+      'span',
+      { class: 'with-button' },
+      input,
+      button('New', { 'aria-label': 'New key' }, renew),
+    ),
+    element('span', { id: 'call-key-about', class: 'note' }, text),
+  );
+  return {
+    input,
+    row,
+    use: () => {
+      used = input.value;
+      return used;
+    },
+    renewIfUsed: () => {
+      if (input.value === used) renew();
+    },
+  };
+}
+
+function confirmCall(name: string, body: string): Promise<boolean> {
+  return askToConfirm(
+    `Call ${name}?`,
+    [
+      element('pre', { tabindex: 0, 'aria-label': 'Its parameters' }, body),
+      element('p', {}, 'This statement writes to the database.'),
+    ],
+    { yes: 'Call it', no: 'Cancel' },
+  );
+}
