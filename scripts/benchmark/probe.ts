@@ -29,7 +29,9 @@ export function isRight(workload: Workload, text: string): boolean {
   if (workload.rows === null) return result?.SUCCESS === true || answer.affected_rows === 1;
   const header = result?.HEADER ?? columns ?? [];
   const rows: readonly object[] = result?.ROWS ?? answer.rows ?? [];
-  return rows.length === workload.rows && rows.every((row) => Object.keys(row).length === header.length);
+  return (
+    rows.length === workload.rows && rows.every((row) => Object.keys(row).length === header.length)
+  );
 }
 
 function ask(server: Server, request: string, signal: AbortSignal): Promise<Response> {

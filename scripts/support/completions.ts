@@ -58,7 +58,12 @@ complete -F _dbhttpd dbhttpd
 `;
 }
 
-const zshActions = { file: '_files', sections: '_dbhttpd_sections', address: '', table: '' } as const;
+const zshActions = {
+  file: '_files',
+  sections: '_dbhttpd_sections',
+  address: '',
+  table: '',
+} as const;
 
 function completeZsh(): string {
   const quote = (text: string) => text.replace(/[[\]:]/g, '\\$&').replaceAll("'", "'\\''");
@@ -86,7 +91,12 @@ _arguments \\
 
 function completeFish(): string {
   const quote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
-  const values = { file: ' -r -F', sections: " -x -a '(__dbhttpd_sections)'", address: ' -x', table: ' -x' };
+  const values = {
+    file: ' -r -F',
+    sections: " -x -a '(__dbhttpd_sections)'",
+    address: ' -x',
+    table: ' -x',
+  };
   const lines = commandOptions.map(({ names, value, meaning }) => {
     const typed = names.map((name) =>
       name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,

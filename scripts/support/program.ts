@@ -1,6 +1,14 @@
 // Joins the compiled modules of the command into a few files in dist/program. Node takes longer to find and to link three hundred small
 // modules than to run them.
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { build, type Plugin, transformSync } from 'esbuild';
 

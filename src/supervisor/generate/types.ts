@@ -1,9 +1,10 @@
 // --types: reads the named statements, asks a server about their columns, and prints a TypeScript module. Starts nothing.
 import type { Sections } from '../../shared/config/config.ts';
 import type { Environment, Target } from '../../shared/config/load-config.ts';
+import { findNamedFaults, parseDirectories } from '../../shared/named/load-sections.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { examineDatabases } from '../check/databases.ts';
-import { askNamed, findNamedConflicts, parseNamed } from '../check/named.ts';
+import { askNamed, describeNamedFaults } from '../check/named.ts';
 import { type Finding, fault, placeOf } from '../check/report.ts';
 import { openSections, printFaults } from './sections.ts';
 import { type TypedStatement, writeTypes } from './typescript.ts';
@@ -31,10 +32,11 @@ async function findStatements(sections: Sections): Promise<{
   readonly statements: readonly TypedStatement[];
   readonly findings: readonly Finding[];
 }> {
-  const parsed = parseNamed(sections);
+  const parsed = parseDirectories(sections);
+  const namedFaults = findNamedFaults(parsed, sections[0].access?.clients ?? null);
   const named = sections.filter(({ named: directory }) => directory !== null);
   const databases = await examineDatabases(sections);
-  const asked = await askNamed(sections, parsed, databases.holders);
+  const asked = await askNamed(sections, parsed.sections, databases.holders);
   // Other faults of a server are those of a gateway, and change no type.
   const unreached = databases.findings.filter(
     (one) =>
@@ -53,8 +55,7 @@ async function findStatements(sections: Sections): Promise<{
   return {
     statements,
     findings: [
-      ...parsed.findings,
-      ...findNamedConflicts(parsed, sections[0]),
+      ...describeNamedFaults(namedFaults),
       ...unreached,
       ...asked.flatMap(({ findings }) => findings),
     ],
