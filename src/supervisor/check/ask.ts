@@ -14,19 +14,25 @@ export type Asked<T> =
 
 /** For the connection, and for all questions together. */
 const maxAskMs = 5000;
+/** For questions about hundreds of statements, as a worker has. */
+export const maxDescribeMs = 20_000;
 const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
 
-/** Connects as a worker does, asks, and disconnects, within 10 s. The reason never holds the password. */
+/**
+ * Connects as a worker does within 5 s, asks, and disconnects. The reason never holds the password.
+ * @param maxMs for all questions together
+ */
 export async function ask<T>(
   config: Config,
   candidate: Candidate,
   fetch: (connection: Connection) => Promise<T>,
+  maxMs = maxAskMs,
 ): Promise<Asked<T>> {
   try {
     const arena = Buffer.allocUnsafeSlow(minArenaBytes);
     const settings = connectionSettings(config, candidate, arena);
     const connection = await openConnection(settings, AbortSignal.timeout(maxAskMs));
-    const timer = setTimeout(() => connection.destroy(tooLate), maxAskMs);
+    const timer = setTimeout(() => connection.destroy(tooLate), maxMs);
     try {
       return { ok: true, facts: await fetch(connection) };
     } finally {

@@ -14,10 +14,11 @@ import {
   describeStatements,
   type NamedColumn,
 } from '../../shared/database/named-columns.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
 import type { SectionStatements } from '../../shared/named/load-sections.ts';
 import type { NamedFault, NamedStatement, Parameter } from '../../shared/named/statement.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
-import { ask, tryStatements } from './ask.ts';
+import { ask, maxDescribeMs, tryStatements } from './ask.ts';
 import { type Finding, fault, type Place, placeOf, warning } from './report.ts';
 import { type Cell, formatTable } from './table.ts';
 
@@ -68,12 +69,13 @@ async function askSection(
   own: SectionStatements,
 ): Promise<AskedNamed> {
   const { directory, statements } = own;
-  const asked = await ask(config, holder, async (connection) => {
+  const describe = async (connection: Connection) => {
     // init_sql may choose the role that has the rights. Its refusal is a finding of its own.
     await tryStatements(connection, initStatements(config));
     const enums = await fetchEnumAnswers(connection, statements);
     return { enums, described: await describeStatements(connection, statements, enums.valuesOf) };
-  });
+  };
+  const asked = await ask(config, holder, describe, maxDescribeMs);
   if (!asked.ok) {
     const message = `the named statements could not be tried: ${asked.failure.reason}`;
     const found = fault(exitCodes.unavailable, placeOf(config, 'named'), message);

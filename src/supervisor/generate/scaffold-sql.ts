@@ -134,7 +134,7 @@ function writeInsert({ table, base, bound, facts }: All): Scaffold {
   const isNumbered = bound.some(({ column }) => column.isAutoIncrement);
   const isKeyed = facts.hasKeys && isNumbered && table.hasTransactions;
   const columns = lines.map(({ one }) => one.column.sql);
-  const values = lines.map(({ one }) => boundValueOf(one));
+  const values = lines.map(({ one }) => bindingOf(one));
   return statement(
     `${base}_insert`,
     'exec',
@@ -157,7 +157,7 @@ function writeUpdate({ table, base, bound, keyed }: All): readonly Scaffold[] {
   const given = changed.filter(({ column }) => !isKeptByServer(column));
   if (given.length === 0) return [];
   const sets = given.map((one) => {
-    return `${one.column.sql} = coalesce(${boundValueOf(one)}, ${one.column.sql})`;
+    return `${one.column.sql} = coalesce(${bindingOf(one)}, ${one.column.sql})`;
   });
   return [
     statement(
@@ -222,7 +222,7 @@ function orderOf({ sql, cells }: TableColumn): string {
   return cells.type === 'ENUM' || cells.type === 'SET' ? `cast(${sql} as char)` : sql;
 }
 
-function boundValueOf({ column, parameter }: Bound): string {
+function bindingOf({ column, parameter }: Bound): string {
   if (column.cells.type !== 'GEOMETRY') return `:${parameter}`;
   return `st_geomfromtext(:${parameter}${column.srid === null ? '' : `, ${column.srid}`})`;
 }

@@ -9,7 +9,7 @@ import type { Connection } from '../../shared/mysql/connection.ts';
 import { parseFile } from '../../shared/named/parse-file.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { escapeControl } from '../../shared/process/log.ts';
-import { type Asked, ask, tryStatements } from '../check/ask.ts';
+import { type Asked, ask, maxDescribeMs, tryStatements } from '../check/ask.ts';
 import { fault, placeOf } from '../check/report.ts';
 import {
   type Scaffold,
@@ -59,10 +59,10 @@ async function askFirst<Facts>(
   fetch: (connection: Connection) => Promise<Facts>,
 ): Promise<Asked<Facts>> {
   const [first, ...others]: readonly [Candidate, ...Candidate[]] = config.candidates;
-  let asked = await ask(config, first, fetch);
+  let asked = await ask(config, first, fetch, maxDescribeMs);
   for (const candidate of others) {
     if (asked.ok) break;
-    asked = await ask(config, candidate, fetch);
+    asked = await ask(config, candidate, fetch, maxDescribeMs);
   }
   return asked;
 }

@@ -42,7 +42,7 @@ select * from orders where customer = :customer and (:status is null or status =
 -- for: *
 -- param id: int
 -- column highest: not null
-select id, (select max(total) from orders) as highest from orders where id = :id;
+select id, (select max(o.total) from orders o) as highest from orders where id = :id;
 
 -- name: all_types :exec
 -- for: *
