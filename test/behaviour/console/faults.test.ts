@@ -177,7 +177,8 @@ test('shows the state, moves on and kills under full load, while a worker hangs 
       const kill = page.getByRole('button', { name: 'Kill request stuck' });
       await kill.waitFor();
       const row = page.locator('#running tbody tr').filter({ has: kill });
-      const owner = Number(await row.locator('td').nth(4).textContent());
+      const names = await page.locator('#running thead th').allTextContents();
+      const owner = Number(await row.locator('td').nth(names.indexOf('Worker')).textContent());
       const slots = page.locator('#workers tbody tr');
       await slots.nth(1).waitFor();
       const pids = (await slots.locator('td:nth-child(3)').allTextContents()).map(Number);
