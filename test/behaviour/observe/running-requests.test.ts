@@ -93,6 +93,7 @@ test('all running requests are listed, by any worker, and each can be ended with
       'backend',
       'section',
       'named',
+      'tool',
       'shape',
       'worker',
     ]);
