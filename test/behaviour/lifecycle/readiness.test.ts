@@ -37,7 +37,11 @@ test('an instance in the foreground reports readiness once it serves', {
   await eventually('it has reported', () => /^got:.*READY=1/m.test(received));
   assert.match(log, / listening /);
   assert.equal(received.match(/READY=1/g)?.length, 1);
-  for (const worker of daemon.workers()) {
+  const workers = await eventually('systemd-notify has ended, and the workers are left', () => {
+    const children = daemon.workers();
+    return children.length === 2 && children;
+  });
+  for (const worker of workers) {
     assert.doesNotMatch(readFileSync(`/proc/${worker}/environ`, 'latin1'), /NOTIFY_SOCKET/);
   }
   const ended = new Promise((resolve) => child.once('exit', resolve));
