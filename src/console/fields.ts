@@ -1,4 +1,4 @@
-// The fields of a form, made of JSON Schemas as `/v1/named` has them. What a reader enters becomes JSON with all its digits.
+// Builds the fields of a form from the JSON Schemas of `/v1/named`, and turns what is typed into JSON without losing a digit.
 import { button, element } from './elements.ts';
 
 /** A JSON Schema, as far as it decides on a field. */
