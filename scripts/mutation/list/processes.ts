@@ -38,7 +38,7 @@ export const processMutations: readonly Mutation[] = [
     name: 'killed-once',
     promise: 'a KILL that came between two statements of a request is sent again',
     file: 'src/worker/servers/pool/control.ts',
-    before: '} while (killed && !hasEnded && !connection.isLost);',
+    before: '} while (!hasEnded && !connection.isLost);',
     after: '} while (connection.isLost && !hasEnded);',
     tests: ['test/unit/worker/servers/pool/control-kill.test.ts'],
   },

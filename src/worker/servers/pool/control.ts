@@ -291,9 +291,10 @@ export async function killStatement(
   });
   do {
     killed = await control.kill(connection, identity);
-    // A KILL that comes between two statements of a request hits neither, so it is sent again until the answer has come.
-    if (killed && !hasEnded) await Promise.race([answer, pause(repeatMs, undefined, unreferenced)]);
-  } while (killed && !hasEnded && !connection.isLost);
+    // It is sent again until the answer has come: between two statements of a request it hits neither, and the control connection may be
+    // about to open.
+    if (!hasEnded) await Promise.race([answer, pause(repeatMs, undefined, unreferenced)]);
+  } while (!hasEnded && !connection.isLost);
   clearTimeout(timer);
   const isUsable = killed && !connection.isLost;
   if (!isUsable) control.noteRunningOn(connection.threadId, identity);

@@ -70,3 +70,21 @@ test('a KILL that came between two statements of a request is sent again, until 
   assert.equal(await killStatement(control, session, answer), true);
   assert.equal(kills, 3);
 });
+
+test('a KILL that cannot be sent yet is sent as soon as it can', async () => {
+  const session = createScriptedSession(createScriptedConnection());
+  let tries = 0;
+  let answered: () => void = () => {};
+  const answer = new Promise<void>((resolve) => {
+    answered = resolve;
+  });
+  const kill = async () => {
+    tries += 1;
+    if (tries < 3) return false;
+    answered();
+    return true;
+  };
+  const control = { kill, noteRunningOn: () => {} } as unknown as Control;
+  assert.equal(await killStatement(control, session, answer), true);
+  assert.equal(tries, 3);
+});
