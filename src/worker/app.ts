@@ -7,16 +7,11 @@ import { jsonType } from './encode/head.ts';
 import type { Call, Decision, Need, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
 import { type Failure, forbidden, refusal } from './failure/failure.ts';
+import { endWithFault, sendFailure, sendText } from './http/failure-reply.ts';
 import { readOrigin } from './http/forward.ts';
-import { endWithFault, type OutgoingReply, sendFailure, sendText } from './http/reply.ts';
-import {
-  announcesBody,
-  createHeadReader,
-  hasSeveralCredentials,
-  type IncomingRequest,
-  type RequestHead,
-  readBody,
-} from './http/request.ts';
+import { createHeadReader, hasSeveralCredentials, type RequestHead } from './http/head.ts';
+import type { OutgoingReply } from './http/reply.ts';
+import { announcesBody, type IncomingRequest, readBody } from './http/request.ts';
 import { createNotFound } from './not-found.ts';
 import { type RequestObserver, RequestRecord } from './observe/observation.ts';
 import { parseTraceparent } from './observe/trace-context.ts';
@@ -223,7 +218,7 @@ export class App {
     const failure =
       isBeyondLimit && route?.isEssential !== true
         ? tooManyConnections
-        : whyNotAnswered(request, response, route, record);
+        : whyNotAnswered(request, route, record);
     if (failure !== null || route === undefined) {
       reject(request, response, record, failure ?? this.#notFound.of(head.path));
       return;
@@ -233,7 +228,11 @@ export class App {
     if (access === 'driver')
       record.driverUser = parseBasic(request.headers.authorization)?.user ?? null;
     if (endpoint.kind === 'sql') this.#read(received, endpoint);
-    else endpoint.handle(request, response, head, record);
+    else {
+      // Nothing reads its body. If that is malformed, the server says so while the handler waits for its answer.
+      if (!request.complete) request.drop();
+      endpoint.handle(request, response, head, record);
+    }
   }
 
   #explainRefusal(failure: Failure, { path }: RequestHead, route: Route | undefined): Failure {
@@ -320,7 +319,7 @@ export class App {
         startExchange(decision, response, record);
         return null;
       case 'reply':
-        response.setHeader('X-Request-ID', record.requestId);
+        response.addHeaders(['X-Request-ID', record.requestId]);
         sendText(response, decision.json, jsonType);
         return null;
       case 'own reply':
@@ -348,8 +347,7 @@ function transactionOf(decision: Decision): string {
 
 /** Null: it is answered, if there is a route. */
 function whyNotAnswered(
-  { method = '' }: IncomingRequest,
-  { expectation }: OutgoingReply,
+  { method, expectation }: IncomingRequest,
   route: Route | undefined,
   record: RequestRecord,
 ): Failure | null {

@@ -20,7 +20,7 @@ import {
   type ToWorker,
   type WorkerCalls,
 } from '../shared/process/messages.ts';
-import { checkNodeInternals } from './http/node-internals-check.ts';
+import { easeSocketCreation } from './http/socket-creation.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { contextFields } from './observe/request-log.ts';
 import { Service } from './service.ts';
@@ -93,7 +93,7 @@ process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may outlive its supervisor.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
-const { internals, replaced } = await checkNodeInternals();
+easeSocketCreation();
 send({ kind: 'ready', build: readBuild() });
 
 function receive(message: ToWorker): void {
@@ -142,20 +142,10 @@ function boot({ sections, slot, logTo, transactionKey, primaries, named }: Boot)
     process.title = `dbhttpd: worker ${slot} ${config.section}`;
     const target = logTo === 'stderr' ? logTo : { path: config.log };
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
-    if (replaced.length > 0) {
-      log.warn(
-        "some of node's internals are not as they were known: the documented ways are used, which cost more",
-        {
-          node: process.version,
-          internals: replaced.join(', '),
-        },
-      );
-    }
     const accessLog = createAccessLog(config, log, logTo);
     const service = new Service({
       sections,
       log,
-      internals,
       accessLog,
       supervisor,
       owner: {

@@ -1,6 +1,6 @@
 // One worker's service: its sections, endpoints and HTTP server put together, and how they drain.
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Server } from 'node:http';
+import type { Server } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { listClients } from '../shared/config/access.ts';
@@ -45,9 +45,8 @@ import {
 import { acceptForwarded, type ForwardedConnections } from './http/forward.ts';
 import { oldHeads, strictHeads } from './http/head-form.ts';
 import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
-import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
-import { createRequestIds } from './http/request.ts';
+import { createRequestIds } from './http/request-ids.ts';
 import { HttpServer } from './http/server.ts';
 import { replaceKeyPair } from './http/tls.ts';
 import type { AccessLog } from './observe/access-log.ts';
@@ -73,7 +72,6 @@ export type Surroundings = {
   /** The first is the instance's: it says where to listen, who may ask and what is logged. */
   readonly sections: readonly [Config, ...Config[]];
   readonly log: Log;
-  readonly internals: NodeInternals;
   /** Null: requests are not logged. */
   readonly accessLog: AccessLog | null;
   /** Asks what only the supervisor knows. */
@@ -227,7 +225,7 @@ export class Service {
   }
 
   #createHttp(app: App, peers: Peers, nextRequestId: () => string, observe: Observe): HttpServer {
-    const { sections, internals } = this.#surroundings;
+    const { sections } = this.#surroundings;
     const { maxRequestBytes, keepaliveTimeoutMs, httpsTexts, allowOrigins, compat } = this.#config;
     const http = new HttpServer(
       {
@@ -241,7 +239,6 @@ export class Service {
         tls: httpsTexts,
       },
       (request, reply, isBeyondLimit) => app.receive(request, reply, isBeyondLimit),
-      internals,
       {
         nextRequestId,
         headers: varyHeaders(allowOrigins),

@@ -1,8 +1,9 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: makes what node itself offers throw in a worker, wherever it is
 // given text with a mark, and lets a test end the time for headers.
 import { existsSync } from 'node:fs';
-import { OutgoingMessage, Server } from 'node:http';
+import { Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
+import { clientTimeouts } from '../../src/worker/http/limits.ts';
 
 /** Makes `owner[name]` throw for texts that contain the mark. */
 function poison(
@@ -24,23 +25,22 @@ function poison(
 /** While this file exists, clients have no more time for their headers. */
 export const hurryVariable = 'DBHTTPD_TEST_HURRY';
 
-/** Makes Node's servers find the time for headers over, at their next check, while the file exists. */
+/** Makes the server's check of time limits run as often as it would in a minute, at each of its turns, while the file exists. */
 function hurryWhile(path: string): void {
-  const set = new WeakMap<object, number>();
-  Object.defineProperty(Server.prototype, 'headersTimeout', {
-    get(this: object) {
-      return existsSync(path) ? 1 : set.get(this);
-    },
-    set(this: object, ms: number) {
-      set.set(this, ms);
-    },
-  });
+  const own = globalThis.setInterval;
+  const ticks = 60_000 / clientTimeouts.checkMs;
+  const hurried = (run: () => void, ms?: number): NodeJS.Timeout =>
+    own(() => {
+      const times = ms === clientTimeouts.checkMs && existsSync(path) ? ticks : 1;
+      for (let n = 0; n < times; n += 1) run();
+    }, ms);
+  globalThis.setInterval = hurried as typeof setInterval;
 }
 
 if (isMainThread && process.env.DBHTTPD_INSTANCE !== undefined) {
   poison(String.prototype, 'isWellFormed', 'fault-in-binding', (self) => String(self));
   poison(Buffer, 'byteLength', 'fault-in-sending', (_self, first) => first);
-  poison(OutgoingMessage.prototype, '_send', 'fault-in-replying', (_self, first) => first);
+  poison(Socket.prototype, 'write', 'fault-in-replying', (_self, first) => first);
   const { [hurryVariable]: path } = process.env;
   if (path !== undefined) hurryWhile(path);
 }

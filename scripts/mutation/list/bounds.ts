@@ -21,17 +21,17 @@ export const boundMutations: readonly Mutation[] = [
   {
     name: 'chunk-extension-mebibyte',
     promise: 'the line of a chunk has at most 1 KiB',
-    file: 'src/worker/http/request-syntax.ts',
-    before: 'const maxSizeLineBytes = 1024;',
+    file: 'src/worker/http/body-frame.ts',
+    before: 'const maxSizeLineBytes = 1024 + 1;',
     after: 'const maxSizeLineBytes = 1024 * 1024;',
-    tests: ['test/unit/worker/http/request-syntax-body.test.ts'],
+    tests: ['test/unit/worker/http/body-frame.test.ts'],
   },
   {
     name: 'headers-of-16-kib-refused',
     promise: 'headers of exactly 16 KiB are taken',
-    file: 'src/worker/http/intake.ts',
-    before: '(head.length - headEnd.length - line > this.#maxHeadersBytes ?',
-    after: '(head.length - headEnd.length - line >= this.#maxHeadersBytes ?',
+    file: 'src/worker/http/header-section.ts',
+    before: 'const limit = Math.min(bytes.length, from + maxBytes + 2);',
+    after: 'const limit = Math.min(bytes.length, from + maxBytes + 1);',
     tests: ['test/unit/worker/http/intake-limits.test.ts'],
   },
 ];

@@ -9,6 +9,16 @@ export function headerLines(headers: readonly string[]): string {
   return lines;
 }
 
+/** Headers (name, value, name, value) without those of some names. */
+export function withoutHeaders(headers: readonly string[], names: ReadonlySet<string>): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    if (!names.has(name.toLowerCase())) kept.push(name, headers[at + 1] as string);
+  }
+  return kept;
+}
+
 /** The status and headers that a format chooses. */
 export type ReplyHead = {
   readonly status: number;

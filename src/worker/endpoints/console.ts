@@ -1,5 +1,5 @@
 // /console: serves the page and its files from memory.
-import { sendText } from '../http/reply.ts';
+import { sendText } from '../http/failure-reply.ts';
 import type { Handler } from './endpoint.ts';
 
 /** The page's files by name; `index.html` is the page. */

@@ -1,6 +1,6 @@
 // GET /: says what answers here, and where to go on.
 import { jsonType } from '../encode/head.ts';
-import { sendText } from '../http/reply.ts';
+import { sendText } from '../http/failure-reply.ts';
 import type { Handler } from './endpoint.ts';
 
 /** Creates the handler. Its reply is the same for every client. @param documents an address, or null if none is public */
@@ -15,7 +15,7 @@ export function createRoot(hasConsole: boolean, documents: string | null): Handl
     },
   });
   return (_request, response, _head, { requestId }) => {
-    response.setHeader('X-Request-ID', requestId);
+    response.addHeaders(['X-Request-ID', requestId]);
     sendText(response, text, jsonType);
   };
 }

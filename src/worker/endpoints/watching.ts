@@ -11,7 +11,8 @@ import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import { jsonType } from '../encode/head.ts';
 import { type Failure, forbidden, refusal } from '../failure/failure.ts';
-import { type OutgoingReply, sendFailure, sendText } from '../http/reply.ts';
+import { sendFailure, sendText } from '../http/failure-reply.ts';
+import type { OutgoingReply } from '../http/reply.ts';
 import type { RequestRecord } from '../observe/observation.ts';
 import type { Handler } from './endpoint.ts';
 import type { NamedEntry } from './named/statements.ts';
@@ -49,7 +50,7 @@ export const livez = watching((response) => sendText(response, 'ok\n'));
 function watching(answer: (response: OutgoingReply, record: RequestRecord) => void): Handler {
   return (_request, response, _head, record) => {
     response.shouldKeepAlive = false;
-    response.setHeader('X-Request-ID', record.requestId);
+    response.addHeaders(['X-Request-ID', record.requestId]);
     answer(response, record);
   };
 }
@@ -78,7 +79,7 @@ export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
         return;
       }
       const { code, errno } = answer;
-      response.setHeader('Retry-After', '1');
+      response.addHeaders(['Retry-After', '1']);
       sendText(response, JSON.stringify({ ready: false, code, errno, sections }), jsonType, 503);
     });
   });

@@ -1,5 +1,5 @@
 // /.well-known/oauth-protected-resource: where a client that has no token gets one (RFC 9728).
-import { sendText } from '../http/reply.ts';
+import { sendText } from '../http/failure-reply.ts';
 import type { Handler } from './endpoint.ts';
 
 /** The prefix of all such paths (RFC 8615). They need no credentials, whether or not there is something at them. */
@@ -49,7 +49,7 @@ export function describeResource(
 /** Answers with a document. */
 export function createDocument({ json }: ResourceDocument): Handler {
   return (_request, response, _head, { requestId }) => {
-    response.setHeader('X-Request-ID', requestId);
+    response.addHeaders(['X-Request-ID', requestId]);
     sendText(response, json, 'application/json');
   };
 }

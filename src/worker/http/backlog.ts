@@ -1,8 +1,8 @@
 // Closes a listening socket that no other process has. Connections that the kernel holds and the server has not accepted would end with it.
-import { connect, type Server } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { backlog, limitBacklog } from '../../shared/process/listening-socket.ts';
-import { isConnected } from './node-internals.ts';
+import { type Ends, isEstablished } from '../../shared/process/tcp-table.ts';
 
 /** Under a load in which connections come in each turn of the event loop, the socket is closed after this time: a stop has an end. */
 const boundMs = 1000;
@@ -52,7 +52,7 @@ function closeBehindGuard(server: Server, close: () => void, repeat: () => void)
   guard.on('error', () => {});
   // Node connects in a tick of its own, before this one.
   process.nextTick(() => {
-    if (isConnected(guard)) {
+    if (isEstablished(endsOf(guard, address.port, host))) {
       close();
     } else {
       // A client was first, and is to be accepted.
@@ -61,4 +61,13 @@ function closeBehindGuard(server: Server, close: () => void, repeat: () => void)
     }
     guard.destroy();
   });
+}
+
+/** A socket that connects does not tell its peer yet. */
+function endsOf(
+  { localAddress, localPort }: Socket,
+  remotePort: number,
+  remoteAddress: string,
+): Ends {
+  return { localAddress, localPort, remoteAddress, remotePort };
 }

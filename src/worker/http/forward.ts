@@ -2,9 +2,11 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { shortenPath } from '../../shared/process/socket-paths.ts';
-import { request as sendRequest } from './node-internals.ts';
+import { withoutHeaders } from '../encode/head.ts';
+import { resetConnection } from './failure-reply.ts';
+import { request as sendRequest } from './node-http.ts';
 import type { Peers } from './peers.ts';
-import { type OutgoingReply, resetConnection } from './reply.ts';
+import type { OutgoingReply } from './reply.ts';
 import type { IncomingRequest, RequestHeaders } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
 
@@ -109,7 +111,7 @@ export function forwardRequest(
     method: request.method,
     path: request.url,
     headers: [
-      ...without(request.rawHeaders, notForwarded),
+      ...withoutHeaders(request.rawHeaders, notForwarded),
       ...['Content-Length', String(body.length), 'X-Request-ID', requestId, 'Connection', 'close'],
       ...[originHeader, formatOrigin(origin)],
     ],
@@ -156,28 +158,19 @@ function passBack(incoming: IncomingMessage, response: OutgoingReply, peers: Pee
   // The other worker cannot see this client: it notices a stalled client by the end of this connection.
   const watch = new StallWatch(peers.of(socket), () => resetConnection(socket));
   watch.start();
-  response.on('close', () => watch.stop());
-  response.statusCode = incoming.statusCode ?? 502;
-  takeHeaders(without(incoming.rawHeaders, notPassedBack), response);
-  incoming.pipe(response);
-}
-
-/** Replaces the headers that were set here, which the other worker has set too. `writeHead` would keep one header of each name. */
-function takeHeaders(headers: readonly string[], response: OutgoingReply): void {
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
-  for (let at = 0; at < headers.length; at += 2) {
-    response.appendHeader(headers[at] as string, headers[at + 1] as string);
-  }
-}
-
-/** Header lines as name, value, name, value. */
-function without(headers: readonly string[], names: ReadonlySet<string>): string[] {
-  const kept: string[] = [];
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at] as string;
-    if (!names.has(name.toLowerCase())) kept.push(name, headers[at + 1] as string);
-  }
-  return kept;
+  response.onceClosed(() => watch.stop());
+  // The other worker has set all headers that are set here.
+  response.removeAddedHeaders();
+  response.writeHead(
+    incoming.statusCode ?? 502,
+    withoutHeaders(incoming.rawHeaders, notPassedBack),
+  );
+  incoming.on('data', (piece: Buffer) => {
+    if (response.write(piece)) return;
+    incoming.pause();
+    response.onceDrained(() => incoming.resume());
+  });
+  incoming.on('end', () => response.end());
 }
 
 /** The socket for requests from other workers. */

@@ -1,4 +1,4 @@
-// How the head of a request may be written: to the letter of RFC 9112, or as DBSlayer took it. Node's parser gets the first form alone. Pure.
+// How the head of a request may be written: to the letter of RFC 9112, or as DBSlayer took it. The parser gets the first form alone. Pure.
 
 /** The form of heads on a connection. All indexes are into the same bytes. */
 export interface HeadForm {
@@ -12,8 +12,8 @@ export interface HeadForm {
   hasBadLineEnd(bytes: Buffer, at: number): boolean;
   /** The same request line, without its end, with single spaces if it may have several. */
   toStrictLine(line: Buffer): Buffer;
-  /** The same head to the letter. */
-  toStrictHead(head: Buffer): Buffer;
+  /** The same head to the letter; null: there is one form alone. */
+  readonly toStrictHead: ((head: Buffer) => Buffer) | null;
 }
 
 const [carriageReturn, lineFeed, space] = [0x0d, 0x0a, 0x20];
@@ -22,10 +22,6 @@ const oneSpace = Buffer.from(' ');
 
 /** The longest end of a head: a search that goes on must begin this far before the new bytes. */
 export const headEnd: Buffer = Buffer.from('\r\n\r\n');
-
-function same(bytes: Buffer): Buffer {
-  return bytes;
-}
 
 /** Lines end with CR LF, and the parts of the request line have one space between them. */
 export const strictHeads: HeadForm = {
@@ -40,8 +36,8 @@ export const strictHeads: HeadForm = {
   },
   findLineEnd: (bytes, at) => bytes.indexOf(lineEnd, at),
   hasBadLineEnd: (bytes, at) => countBareLineFeeds(bytes, at, 1) > 0,
-  toStrictLine: same,
-  toStrictHead: same,
+  toStrictLine: (line) => line,
+  toStrictHead: null,
 };
 
 /** A line may also end with LF alone, and the parts of the request line may have several spaces between them. */

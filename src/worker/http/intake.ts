@@ -1,145 +1,102 @@
-// The input of one connection, cut into requests before node's parser gets it: one at a time, with a whole head of strict form and
-// limited length. Input behind a request waits here, and the memory that all connections use for that has a limit.
-
-import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
+// The input of one connection, cut into requests: one at a time, with a whole head of limited length, then its body. Input behind a request
+// waits here, and the memory that all connections use for that has a limit.
 import { type Failure, refusal } from '../failure/failure.ts';
-import { type HeadForm, headEnd, strictHeads } from './head-form.ts';
-import { ByteCollector, type IncomingRequest } from './request.ts';
+import type { BodyFrame } from './body-frame.ts';
+import type { BufferedInput, InputHolder } from './buffered-input.ts';
+import { ByteCollector } from './byte-collector.ts';
+import { type HeadForm, headEnd } from './head-form.ts';
 import {
-  asksHead,
-  type BodyFrame,
-  checkRequestLine,
-  checkUnfinishedLine,
-  frameOf,
-} from './request-syntax.ts';
+  bareLineFeed,
+  type HeadLimits,
+  headersTooLarge,
+  type ParsedHead,
+  parseHead,
+  type RefusedHead,
+} from './head-parser.ts';
+import { asksHead, checkRequestLine, checkUnfinishedLine } from './request-line.ts';
 
-/** A connection with input in memory. */
-export interface InputHolder extends Indexed {
-  /** Only BufferedInput writes it. */
-  bufferedBytes: number;
-  /** Must release all of its input before this returns. */
-  giveUp(): void;
-}
-
-/** How much of the limit remains in use after connections had to give up, so that not every further byte ends another one. */
-const fillAfterwards = 3 / 4;
-
-/** Counts and limits the input that all connections of a worker keep in memory. */
-export class BufferedInput {
-  readonly #holders = new IndexedSet<InputHolder>();
-  readonly #limit: number;
-  #total = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get total(): number {
-    return this.#total;
-  }
-
-  /** Notes how much a connection keeps. Beyond the limit, connections that keep the average or more give up, the oldest first. */
-  note(holder: InputHolder, bytes: number): void {
-    this.#total += bytes - holder.bufferedBytes;
-    holder.bufferedBytes = bytes;
-    if (bytes === 0) this.#holders.delete(holder);
-    else if (!this.#holders.has(holder)) this.#holders.add(holder);
-    if (this.#total > this.#limit) this.#makeRoom();
-  }
-
-  #makeRoom(): void {
-    const average = this.#total / this.#holders.size;
-    for (const holder of this.#holders) {
-      if (this.#total <= this.#limit * fillAfterwards) return;
-      if (holder.bufferedBytes >= average) holder.giveUp();
-    }
-  }
-}
-
-/** The limit on all headers of a request together, which is node's default. */
-export const maxHeadersBytes = 16 * 1024;
 /** How much is read ahead while a request is being answered. */
 const maxAheadBytes = 64 * 1024;
 
-const lineEnd = Buffer.from('\r\n');
 const nothing = Buffer.alloc(0);
 
-const headersTooLarge = refusal(
-  'HEADERS_TOO_LARGE',
-  `The headers are longer than ${maxHeadersBytes} bytes.`,
-);
-const bareLineFeed = refusal('BAD_REQUEST', 'A line does not end with CR LF.');
 const brokenFrame = refusal('BAD_REQUEST', 'The body is not well-formed HTTP.');
 const noRoom: Failure = {
   ...refusal('TOO_MANY_BYTES', 'Too many requests are incomplete. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
 
+/** The receiver of one body. */
+export interface BodyTarget {
+  /** Whether pieces are wanted now: they wait otherwise. */
+  readonly takesPieces: boolean;
+  take(piece: Buffer): void;
+  /** The body is over, and with it the request. */
+  end(): void;
+}
+
 /** The connection that the input belongs to. */
 export interface IntakeEvents {
   /** Whether a request is being answered: the next one then waits. */
   readonly isBusy: boolean;
-  /** Gives bytes to node's parser. A request that begins with them exists when this returns. */
-  parse(bytes: Buffer): void;
-  /** The request that was parsed last; null: there is none, or it was returned before. */
-  takeRequest(): IncomingRequest | null;
   /** Whether the reply has begun or is over: the rest of the request is then not kept. */
   readonly isAnswered: boolean;
+  /** A request begins. Returns the receiver of its body. */
+  begin(head: ParsedHead): BodyTarget;
   /** Answers with a failure, behind the current reply if that request is whole, and closes. */
   refuse(failure: Failure): void;
   /** Pauses or resumes the socket. */
   setReading(on: boolean): void;
 }
 
+/** The settings that all connections of a server share. */
+export type IntakeSettings = HeadLimits & {
+  readonly buffered: BufferedInput;
+  readonly heads: HeadForm;
+};
+
+/** The body that is being read. */
+type Body = { readonly frame: BodyFrame; readonly target: BodyTarget };
+
 /** The input of one connection. */
 export class Intake implements InputHolder {
   index = -1;
   bufferedBytes = 0;
   readonly #events: IntakeEvents;
-  readonly #all: BufferedInput;
-  readonly #maxUrlBytes: number;
-  readonly #maxHeadersBytes: number;
-  readonly #form: HeadForm;
+  readonly #settings: IntakeSettings;
   /** Input that may not be parsed yet. */
   #waiting: ByteCollector | null = null;
-  /** The input behind the head that is being parsed at this moment. */
+  /** The input behind the head that begins a request at this moment. */
   #behind: Buffer | null = null;
   /** How many bytes of an incomplete head were checked. */
   #checked = 0;
   /** The end of the first line of an incomplete head; 0: unknown. */
   #lineEnd = 0;
-  /** Whether node's parser has the first byte of an incomplete head: its timer for requests then runs. */
-  #isBegun = false;
   #skippedLine = false;
-  /** The body that is being read, and its request. */
-  #frame: BodyFrame | null = null;
-  #request: IncomingRequest | null = null;
+  #body: Body | null = null;
   #bodyBytes = 0;
+  #isAdvancing = false;
   #isStopped = false;
   #isOver = false;
   #asksHead = false;
 
-  constructor(
-    events: IntakeEvents,
-    all: BufferedInput,
-    maxUrlBytes: number,
-    headersLimit = maxHeadersBytes,
-    form = strictHeads,
-  ) {
+  constructor(events: IntakeEvents, settings: IntakeSettings) {
     this.#events = events;
-    this.#all = all;
-    this.#maxUrlBytes = maxUrlBytes;
-    this.#maxHeadersBytes = headersLimit;
-    this.#form = form;
+    this.#settings = settings;
   }
 
   /** Whether another whole head has come. */
   get hasWhole(): boolean {
     const bytes = this.#behind ?? this.#waiting?.bytes();
-    return bytes !== undefined && this.#form.findEnd(bytes, 0) >= 0;
+    return bytes !== undefined && this.#settings.heads.findEnd(bytes, 0) >= 0;
   }
 
-  /** Whether the head that was looked at last begins like one of a HEAD request, however it goes on: a reply to it has no body. */
+  /** Whether a head has begun and is incomplete. */
+  get isInHead(): boolean {
+    return this.#checked > 0;
+  }
+
+  /** Whether the head that was refused began like one of a HEAD request, however it went on: a reply to it has no body. */
   get asksHead(): boolean {
     return this.#asksHead;
   }
@@ -149,12 +106,12 @@ export class Intake implements InputHolder {
     return this.#waiting !== null;
   }
 
-  /** Takes what the socket has read. The bytes are only valid until this returns. */
+  /** Takes what the socket has read. The bytes must not change afterwards. */
   take(segment: Buffer): void {
     if (this.#isOver) return;
     if (this.#waiting === null) {
       const used = this.#advance(segment);
-      if (!this.#isOver && used < segment.length) this.#keep(copyOf(segment, used, segment.length));
+      if (!this.#isOver && used < segment.length) this.#keep(segment, used);
     } else {
       this.#waiting.append(segment);
       this.#advanceWaiting();
@@ -162,9 +119,9 @@ export class Intake implements InputHolder {
     this.#settle();
   }
 
-  /** Goes on with the input that waits; to be called when the request before it has been answered. */
+  /** Goes on with the input that waits: the request before it has been answered, or its body is wanted now. */
   goOn(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isAdvancing) return;
     this.#advanceWaiting();
     this.#settle();
   }
@@ -173,19 +130,16 @@ export class Intake implements InputHolder {
   end(): void {
     this.#isOver = true;
     this.#waiting = null;
-    if (this.bufferedBytes > 0) this.#all.note(this, 0);
+    if (this.bufferedBytes > 0) this.#settings.buffered.note(this, 0);
   }
 
   giveUp(): void {
-    if (this.#frame === null && this.#waiting !== null) {
-      this.#asksHead = asksHead(this.#waiting.bytes(), 0);
-    }
-    this.#fail(noRoom);
+    this.#fail(noRoom, this.#body === null ? (this.#waiting?.bytes() ?? null) : null, 0);
   }
 
-  #keep(own: Buffer): void {
+  #keep(bytes: Buffer, from: number): void {
     this.#waiting = new ByteCollector();
-    this.#waiting.append(own);
+    this.#waiting.append(from === 0 ? bytes : withoutRest(bytes.subarray(from)));
   }
 
   #advanceWaiting(): void {
@@ -194,71 +148,82 @@ export class Intake implements InputHolder {
     const used = this.#advance(bytes);
     if (this.#isOver || used === 0) return;
     this.#waiting = null;
-    if (used < bytes.length) this.#keep(withoutRest(bytes.subarray(used)));
+    if (used < bytes.length) this.#keep(bytes, used);
   }
 
   #settle(): void {
     if (this.#isOver) return;
-    const buffered = (this.#waiting?.length ?? 0) + this.#bodyBytes;
-    if (buffered !== this.bufferedBytes) this.#all.note(this, buffered);
-    // A body that its reader does not take pauses the socket by itself.
-    if (this.#frame !== null || (this.#waiting === null && !this.#isStopped)) return;
-    this.#isStopped = this.#events.isBusy && (this.#waiting?.length ?? 0) >= maxAheadBytes;
+    const waiting = this.#waiting?.length ?? 0;
+    const buffered = waiting + this.#bodyBytes;
+    if (buffered !== this.bufferedBytes) this.#settings.buffered.note(this, buffered);
+    if (this.#isOver || (waiting === 0 && !this.#isStopped)) return;
+    const isHeldUp = this.#body === null ? this.#events.isBusy : !this.#body.target.takesPieces;
+    this.#isStopped = isHeldUp && waiting >= maxAheadBytes;
     this.#events.setReading(!this.#isStopped);
   }
 
   /** Parses what may be parsed now, and returns how many bytes that were. */
   #advance(bytes: Buffer): number {
+    this.#isAdvancing = true;
     let at = 0;
     while (at < bytes.length) {
       const from = at;
-      if (this.#frame !== null) at = this.#advanceBody(this.#frame, bytes, at);
+      if (this.#body !== null) at = this.#advanceBody(this.#body, bytes, at);
       else if (!this.#events.isBusy) at = this.#advanceHead(bytes, at);
       if (this.#isOver || at === from) break;
     }
+    this.#isAdvancing = false;
     return at;
   }
 
-  #advanceBody(frame: BodyFrame, bytes: Buffer, at: number): number {
-    const end = frame.take(bytes, at);
-    if (end < 0) return this.#fail(brokenFrame);
-    this.#bodyBytes = this.#events.isAnswered ? 0 : this.#bodyBytes + end - at;
-    // A copy: node's parser hands out the bytes of a body as they are in memory.
-    this.#events.parse(Buffer.from(part(bytes, at, end)));
+  #advanceBody({ frame, target }: Body, bytes: Buffer, at: number): number {
+    if (!target.takesPieces) return at;
+    const end = frame.read(bytes, at, (piece) => target.take(piece));
     if (this.#isOver) return end;
-    // Two parsers have read the same bytes. If they differ, neither can be trusted.
-    if (frame.isDone !== this.#request?.complete) return this.#fail(brokenFrame);
-    if (frame.isDone) this.#endBody();
+    if (end < 0) return this.#fail(brokenFrame, null, at);
+    this.#bodyBytes = this.#events.isAnswered ? 0 : this.#bodyBytes + end - at;
+    if (frame.isDone) {
+      this.#body = null;
+      this.#bodyBytes = 0;
+      target.end();
+    }
     return end;
-  }
-
-  #endBody(): void {
-    this.#frame = null;
-    this.#request = null;
-    this.#bodyBytes = 0;
   }
 
   /** Returns where the head ends, or `from` if it is incomplete. */
   #advanceHead(bytes: Buffer, from: number): number {
-    if (!this.#isBegun && !this.#skippedLine) {
+    const { heads } = this.#settings;
+    if (this.#checked === 0 && !this.#skippedLine) {
       // Old clients send an empty line behind a body (RFC 9112 section 2.2).
-      const after = this.#form.skipEmptyLine(bytes, from);
-      if (after !== null) return this.#skipLine(from, after);
+      const after = heads.skipEmptyLine(bytes, from);
+      if (after !== null) return this.#skipLine(bytes, from, after);
     }
-    this.#asksHead = asksHead(bytes, from);
-    const end = this.#form.findEnd(bytes, from + Math.max(0, this.#checked - headEnd.length));
-    if (end < 0) return this.#awaitHead(bytes, from);
-    const head = this.#form.toStrictHead(part(bytes, from, end));
-    const line = head.indexOf(lineEnd);
-    const failure =
-      checkRequestLine(head, 0, line, this.#maxUrlBytes) ??
-      (head.length - headEnd.length - line > this.#maxHeadersBytes ? headersTooLarge : null);
-    if (failure !== null) return this.#fail(failure);
-    return this.#parseHead(head, bytes, end);
+    const mayBeWhole =
+      this.#checked === 0 ||
+      heads.findEnd(bytes, from + Math.max(0, this.#checked - headEnd.length)) >= 0;
+    const head = mayBeWhole ? parseHead(bytes, from, this.#settings) : null;
+    if (head?.ok === true) return this.#begin(head, bytes, head.section.end);
+    return heads.toStrictHead === null
+      ? this.#refuseOrAwait(head, bytes, from)
+      : this.#advanceLooseHead(heads.toStrictHead, bytes, from);
   }
 
-  #skipLine(from: number, after: number): number {
-    if (after < 0) return this.#fail(bareLineFeed);
+  /** The same for a head that is at fault or incomplete by the strict form. */
+  #advanceLooseHead(toStrict: (head: Buffer) => Buffer, bytes: Buffer, from: number): number {
+    const end = this.#settings.heads.findEnd(bytes, from);
+    if (end < 0) return this.#awaitHead(bytes, from);
+    const head = parseHead(toStrict(bytes.subarray(from, end)), 0, this.#settings);
+    return head?.ok === true
+      ? this.#begin(head, bytes, end)
+      : this.#refuseOrAwait(head, bytes, from);
+  }
+
+  #refuseOrAwait(head: RefusedHead | null, bytes: Buffer, from: number): number {
+    return head === null ? this.#awaitHead(bytes, from) : this.#fail(head.failure, bytes, from);
+  }
+
+  #skipLine(bytes: Buffer, from: number, after: number): number {
+    if (after < 0) return this.#fail(bareLineFeed, bytes, from);
     this.#skippedLine = after > from;
     return after;
   }
@@ -266,68 +231,52 @@ export class Intake implements InputHolder {
   #awaitHead(bytes: Buffer, from: number): number {
     const line = this.#findLineEnd(bytes, from);
     const failure = this.#checkUnfinished(bytes, from, line);
-    if (failure !== null) return this.#fail(failure);
+    if (failure !== null) return this.#fail(failure, bytes, from);
     this.#lineEnd = line < 0 ? 0 : line - from;
     this.#checked = bytes.length - from;
-    if (!this.#isBegun) {
-      this.#isBegun = true;
-      this.#events.parse(part(bytes, from, from + 1));
-    }
     return from;
   }
 
   #findLineEnd(bytes: Buffer, from: number): number {
     if (this.#lineEnd > 0) return from + this.#lineEnd;
-    return this.#form.findLineEnd(bytes, from + Math.max(0, this.#checked - 1));
+    return this.#settings.heads.findLineEnd(bytes, from + Math.max(0, this.#checked - 1));
   }
 
   #checkUnfinished(bytes: Buffer, from: number, line: number): Failure | null {
-    const form = this.#form;
-    if (form.hasBadLineEnd(bytes, from + Math.max(0, this.#checked - 1))) return bareLineFeed;
-    if (line < 0) return checkUnfinishedLine(bytes, from, this.#maxUrlBytes);
-    if (bytes.length - line > this.#maxHeadersBytes + headEnd.length) return headersTooLarge;
+    const { heads, maxUrlBytes, maxHeadersBytes } = this.#settings;
+    if (heads.hasBadLineEnd(bytes, from + Math.max(0, this.#checked - 1))) return bareLineFeed;
+    if (line < 0) return checkUnfinishedLine(bytes, from, maxUrlBytes);
+    if (bytes.length - line > maxHeadersBytes + headEnd.length) return headersTooLarge;
     if (this.#lineEnd > 0) return null;
-    const first = form.toStrictLine(bytes.subarray(from, line));
-    return checkRequestLine(first, 0, first.length, this.#maxUrlBytes);
+    const first = heads.toStrictLine(bytes.subarray(from, line));
+    return checkRequestLine(first, 0, first.length, maxUrlBytes);
   }
 
-  /** @param head in strict form; it stands in `bytes` up to `end` */
-  #parseHead(head: Buffer, bytes: Buffer, end: number): number {
-    const start = this.#isBegun ? 1 : 0;
-    this.#isBegun = false;
+  /** Begins a request, whose head stands in `bytes` up to `end`. */
+  #begin(head: ParsedHead, bytes: Buffer, end: number): number {
     this.#skippedLine = false;
     this.#checked = 0;
     this.#lineEnd = 0;
     this.#behind = end === bytes.length ? nothing : bytes.subarray(end);
-    this.#events.parse(part(head, start, head.length));
+    const target = this.#events.begin(head);
     this.#behind = null;
-    if (this.#isOver) return end;
-    const request = this.#events.takeRequest();
-    if (request === null) return this.#fail(brokenFrame);
-    this.#frame = frameOf(request);
-    if (request.complete !== (this.#frame === null)) return this.#fail(brokenFrame);
-    if (this.#frame !== null) this.#request = request;
+    if (head.frame !== null) this.#body = { frame: head.frame, target };
     return end;
   }
 
-  #fail(failure: Failure): number {
+  /** @param bytes input that begins with a head at `from`; null: a body is at fault */
+  #fail(failure: Failure, bytes: Buffer | null, from: number): number {
+    this.#asksHead = bytes !== null && asksHead(bytes, from);
     this.end();
     this.#events.refuse(failure);
-    return 0;
+    return from;
   }
-}
-
-function part(bytes: Buffer, from: number, end: number): Buffer {
-  return from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end);
-}
-
-function copyOf(bytes: Buffer, from: number, end: number): Buffer {
-  const own = Buffer.allocUnsafeSlow(end - from);
-  bytes.copy(own, 0, from, end);
-  return own;
 }
 
 /** The same bytes, copied if they would keep a much larger buffer alive: only they are counted. */
 function withoutRest(bytes: Buffer): Buffer {
-  return bytes.buffer.byteLength <= 2 * bytes.length ? bytes : copyOf(bytes, 0, bytes.length);
+  if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }

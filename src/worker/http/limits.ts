@@ -18,7 +18,7 @@ export type ClientTimeouts = StallLimits & {
   readonly requestMs: number;
   /** How long a connection beyond the limit lasts. */
   readonly beyondLimitMs: number;
-  /** How often the server checks the limits. */
+  /** How often the server checks the limits: each ends up to this much later. */
   readonly checkMs: number;
 };
 
@@ -30,7 +30,7 @@ export const clientTimeouts: ClientTimeouts = {
   sameHostStallMs: 130_000,
   unseenStallMs: 300_000,
   beyondLimitMs: 2_000,
-  checkMs: 2_000,
+  checkMs: 500,
 };
 
 /** On `served` connections everything is answered, on `reserved` more only health and metrics. */

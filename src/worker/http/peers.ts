@@ -1,11 +1,13 @@
 // How many bytes the peers of sockets have acknowledged, and how long they may acknowledge nothing. The count comes from /proc/net/tcp, with one
 // read for all sockets. A third of a send buffer of megabytes drains before a socket can be written to again. So what the kernel takes shows the
 // progress of a slow reader every minute or more, and what the peer acknowledges shows it at once. Node has no cheaper way to ask the kernel.
-import { fstatSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import {
+  nameInTables,
+  type ReadSendQueues,
+  readSendQueues,
+} from '../../shared/process/tcp-table.ts';
 import type { StallLimits } from './limits.ts';
-import { descriptorOf, sourceOf, takenBytes, waitingBytes } from './node-internals.ts';
 
 /** How much a peer has acknowledged. */
 export type Acknowledged = {
@@ -39,15 +41,15 @@ export class Peers {
   of(socket: Socket): Peer {
     const limits = this.#limits;
     const queues = this.#queues;
-    const inode = inodeOf(socket);
+    const name = nameInTables(socket);
     return {
       get waitingBytes() {
-        return waitingBytes(socket);
+        return socket.writableLength;
       },
       acknowledged: async () => {
         // Read first: what the kernel takes meanwhile is in its queue, and is no progress.
         const taken = takenBytes(socket);
-        const queued = inode === null ? null : await queues.unacknowledged(inode);
+        const queued = name === null ? null : await queues.unacknowledged(name);
         return { bytes: taken - (queued ?? 0), isExact: queued !== null };
       },
       maxStillMs: (isExact) => {
@@ -58,38 +60,24 @@ export class Peers {
   }
 }
 
-function inodeOf(socket: Socket): number | null {
-  const descriptor = descriptorOf(socket);
-  if (descriptor === null) return null;
-  try {
-    return fstatSync(descriptor).ino;
-  } catch {
-    return null;
-  }
+/** Bytes that the kernel has taken. A write counts when the kernel has taken all of it. */
+export function takenBytes(socket: Socket): number {
+  return socket.bytesWritten - socket.writableLength;
 }
 
 /** Whether the peer is on this host. Its acknowledgements then come in steps of up to 64 KiB, as over a unix socket. */
-function isOnThisHost(socket: Socket): boolean {
-  const { remoteAddress, localAddress } = sourceOf(socket);
+function isOnThisHost({ remoteAddress, localAddress }: Socket): boolean {
   if (remoteAddress === undefined || remoteAddress === localAddress) return true;
   return /^(::ffff:)?127\.|^::1$/.test(remoteAddress);
 }
 
-/** Both families: the second has IPv4 connections to an IPv6 socket. The files show this process's network namespace. */
-const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
-/** About 27,000 connections. The rest of a table is not read. */
-const maxTableBytes = 4 * 1024 ** 2;
-const chunkBytes = 64 * 1024;
 /** Sockets that are asked for within this time share one read. */
 const gatherMs = 50;
-
-/** Reads the send queues of sockets, in bytes, by inode. Sockets that are not found are missing. */
-export type ReadSendQueues = (inodes: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>;
 
 /** The send queues of one worker's sockets. */
 export class SendQueues {
   readonly #read: ReadSendQueues;
-  #asked = new Map<number, ((bytes: number | null) => void)[]>();
+  #asked = new Map<string, ((bytes: number | null) => void)[]>();
   #isBusy = false;
 
   constructor(read: ReadSendQueues = readSendQueues) {
@@ -97,13 +85,14 @@ export class SendQueues {
   }
 
   /**
-   * Resolves with the number of bytes that a socket's peer has not acknowledged; null: not known, because the socket is not a TCP socket
+   * Resolves with the number of bytes that the peer of a connection has not acknowledged; null: not known, because it is no TCP connection
    * of this network namespace, or there is no /proc. Never rejects.
+   * @param name its name in the kernel's tables
    */
-  unacknowledged(inode: number): Promise<number | null> {
+  unacknowledged(name: string): Promise<number | null> {
     return new Promise((resolve) => {
-      const others = this.#asked.get(inode);
-      if (others === undefined) this.#asked.set(inode, [resolve]);
+      const others = this.#asked.get(name);
+      if (others === undefined) this.#asked.set(name, [resolve]);
       else others.push(resolve);
       if (this.#isBusy) return;
       this.#isBusy = true;
@@ -115,62 +104,10 @@ export class SendQueues {
     const asked = this.#asked;
     this.#asked = new Map();
     const found = await this.#read(new Set(asked.keys())).catch(() => null);
-    for (const [inode, resolvers] of asked) {
-      for (const resolve of resolvers) resolve(found?.get(inode) ?? null);
+    for (const [name, resolvers] of asked) {
+      for (const resolve of resolvers) resolve(found?.get(name) ?? null);
     }
     this.#isBusy = this.#asked.size > 0;
     if (this.#isBusy) setTimeout(() => void this.#answer(), gatherMs);
   }
-}
-
-/** Reads the kernel's tables up to the last of the sockets. Rejects if there are no tables. */
-export async function readSendQueues(
-  inodes: ReadonlySet<number>,
-): Promise<ReadonlyMap<number, number>> {
-  const found = new Map<number, number>();
-  for (const table of tables) {
-    if (found.size < inodes.size) await readTable(table, inodes, found);
-  }
-  return found;
-}
-
-async function readTable(
-  path: string,
-  inodes: ReadonlySet<number>,
-  found: Map<number, number>,
-): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    const chunk = Buffer.allocUnsafe(chunkBytes);
-    let rest = '';
-    for (let total = 0; total < maxTableBytes && found.size < inodes.size; ) {
-      const { bytesRead } = await file.read(chunk, 0, chunkBytes, null);
-      if (bytesRead === 0) return;
-      total += bytesRead;
-      rest = parseLines(rest + chunk.toString('latin1', 0, bytesRead), inodes, found);
-    }
-  } finally {
-    await file.close();
-  }
-}
-
-/**
- * Parses the complete lines of a table, and returns the text behind the last one. Skips lines of another form
- * (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
- */
-export function parseLines(
-  text: string,
-  inodes: ReadonlySet<number>,
-  found: Map<number, number>,
-): string {
-  let from = 0;
-  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
-    const [, , , , queues = '', , , , , inode = ''] = text.slice(from, end).trim().split(/\s+/, 10);
-    from = end + 1;
-    const wanted = Number(inode);
-    if (!inodes.has(wanted)) continue;
-    const bytes = Number.parseInt(queues, 16);
-    if (/^[0-9A-F]{8}:/.test(queues)) found.set(wanted, bytes);
-  }
-  return text.slice(from).slice(-chunkBytes);
 }

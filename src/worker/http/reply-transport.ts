@@ -4,7 +4,8 @@ import { constants, createGzip, type Gzip, gzip, type ZlibOptions } from 'node:z
 import { tenths } from '../../shared/observe/time-text.ts';
 import { type ReplyHead, withHeaders } from '../encode/head.ts';
 import type { Transport } from '../encode/writer.ts';
-import { type OutgoingReply, resetConnection } from './reply.ts';
+import { resetConnection } from './failure-reply.ts';
+import type { OutgoingReply } from './reply.ts';
 
 /** Up to this size, head and body leave as one string in one write. Longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
@@ -67,7 +68,7 @@ export class ReplyTransport implements Transport {
   #headers({ headers }: ReplyHead): string[] {
     const timing = serverTiming(this.#times);
     return [
-      ...mergeVary(headers, this.#response.getHeader('vary')),
+      ...mergeVary(headers, this.#response.addedHeader('vary')),
       'X-Request-ID',
       this.#requestId,
       'Server-Timing',
@@ -77,13 +78,10 @@ export class ReplyTransport implements Transport {
 }
 
 /** writeHead replaces a Vary that was set before. If the reply also varies by Origin, it needs both. */
-function mergeVary(
-  headers: readonly string[],
-  set: ReturnType<OutgoingReply['getHeader']>,
-): readonly string[] {
+function mergeVary(headers: readonly string[], set: string | undefined): readonly string[] {
   const at = headers.indexOf('Vary') + 1;
   const own = headers[at] ?? '';
-  const isThere = set === undefined || at === 0 || own.includes(String(set));
+  const isThere = set === undefined || at === 0 || own.includes(set);
   return isThere ? headers : headers.with(at, `${set}, ${own}`);
 }
 
@@ -138,7 +136,7 @@ export class GzipTransport implements Transport {
     compressor.on('drain', () => this.#events.compressorFlows());
     compressor.on('end', () => response.end());
     compressor.on('error', () => resetConnection(response.socket));
-    response.once('close', () => compressor.destroy());
+    response.onceClosed(() => compressor.destroy());
   }
 
   /** If the reply ends before the bytes are compressed, `sent` is not called: zlib may still be reading them. */
@@ -158,7 +156,7 @@ export class GzipTransport implements Transport {
     const response = this.#response;
     if (response.destroyed || response.write(chunk)) return;
     compressor.pause();
-    response.once('drain', () => compressor.resume());
+    response.onceDrained(() => compressor.resume());
     this.#events.readerIsSlow();
   }
 }

@@ -1,34 +1,21 @@
 // The HTTP server: connections within their limits, requests one at a time on each, hostile input, slow readers, and the stop.
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { Server as NetServer, type Socket } from 'node:net';
-import type { Failure } from '../failure/failure.ts';
+import { createServer, type Server, type Socket } from 'node:net';
+import { type Failure, refusal } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
-import { type Client, Clients, type CurrentRequest, LoopBudget } from './clients.ts';
+import { BufferedInput } from './buffered-input.ts';
+import type { Answering, Connection } from './connection.ts';
+import { Connections } from './connections.ts';
+import { endSocket, endWithFailure, resetConnection, sendFailure } from './failure-reply.ts';
 import type { HeadForm } from './head-form.ts';
-import { BufferedInput, maxHeadersBytes } from './intake.ts';
+import { maxHeadersBytes } from './head-parser.ts';
 import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
+import { LoopBudget } from './loop-budget.ts';
 import { errorForMysqlClient } from './mysql-client.ts';
-import {
-  createServer,
-  keepFromParser,
-  type NodeInternals,
-  relayConnections,
-  sourceOf,
-} from './node-internals.ts';
-import { NodeReply } from './node-reply.ts';
 import type { Peers } from './peers.ts';
-import {
-  endSocket,
-  endWithFailure,
-  type OutgoingReply,
-  resetConnection,
-  sendFailure,
-  syntaxFailure,
-} from './reply.ts';
-import type { ExpectHeader, IncomingRequest } from './request.ts';
+import type { OutgoingReply } from './reply.ts';
+import type { IncomingRequest } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
-import { type KeyPair, secureOptions } from './tls.ts';
+import { createSecureServer, type KeyPair } from './tls.ts';
 
 /** The limits of a server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -44,14 +31,6 @@ export type HttpSettings = {
   /** Null serves plain HTTP. */
   readonly tls: KeyPair | null;
 };
-
-/** A request that its handler answers. */
-export interface Answering {
-  /** The id in the reply; the server uses it if it must reply itself. */
-  readonly requestId: string;
-  /** The reply has left, or its connection is gone. */
-  closed(): void;
-}
 
 /**
  * Handles one request; the next one on the same connection comes after its reply.
@@ -74,56 +53,62 @@ export type Refusals = {
 
 const unobserved: Refusals = { nextRequestId: () => '-', headers: [], observe: () => {} };
 
+const tooLate = refusal(
+  'REQUEST_TIMEOUT',
+  'The request did not arrive in time: 20 s for its headers, 60 s for all of it.',
+);
+const endedEarly = refusal('BAD_REQUEST', 'The request is not well-formed HTTP.');
+
 /**
  * How far the stop is, which only goes forward. closing: connections that the kernel holds are accepted, and nothing is read from them
  * meanwhile, so that the backlog becomes empty. draining: nothing is accepted, and each connection ends with its next reply.
  */
 type Phase = 'serving' | 'closing' | 'draining';
 
+/** The time limits, in ticks. */
+type Ticks = Readonly<Record<'headers' | 'request' | 'keepalive' | 'beyondLimit', number>>;
+
 /** A server, which does not listen before its `server` does. */
 export class HttpServer {
   readonly server: Server;
   readonly #settings: HttpSettings;
   readonly #handle: RequestHandler;
-  readonly #internals: NodeInternals;
   readonly #refusals: Refusals;
-  readonly #clients: Clients;
+  readonly #connections: Connections;
   readonly #buffered: BufferedInput;
-  readonly #budget = new LoopBudget((client: Client) => this.#goOn(client));
-  /** Connections of other workers, which count as no clients. */
-  readonly #forwarded = new Set<Socket>();
-  /** Replies that are written in full, and whose readers are watched. */
-  readonly #watched = new WeakSet<OutgoingReply>();
-  /** The event with which a socket comes that speaks HTTP: over TLS it is not the accepted one. */
-  readonly #connected: 'connection' | 'secureConnection';
+  readonly #ticks: Ticks;
+  readonly #budget = new LoopBudget((connection: Connection) => this.#goOn(connection));
   #phase: Phase = 'serving';
   #inFlight = 0;
   #refused = 0;
 
-  constructor(
-    settings: HttpSettings,
-    handle: RequestHandler,
-    internals: NodeInternals,
-    refusals: Refusals = unobserved,
-  ) {
+  constructor(settings: HttpSettings, handle: RequestHandler, refusals: Refusals = unobserved) {
     this.#settings = settings;
     this.#handle = handle;
-    this.#internals = internals;
     this.#refusals = refusals;
     this.#buffered = new BufferedInput(settings.maxBufferedBytes);
-    this.#clients = new Clients(
+    this.#ticks = ticksOf(settings);
+    this.#connections = new Connections(
       {
         buffered: this.#buffered,
         maxUrlBytes: settings.maxUrlBytes,
+        maxHeadersBytes,
         heads: settings.heads,
-        refuse: (client, failure) => this.#refuseInTurn(client, failure),
+        keepAliveLines: keepAliveLines(settings.keepaliveTimeoutMs),
+        events: {
+          begin: (connection) => this.#begin(connection),
+          replied: (connection) => this.#replied(connection),
+          refuse: (connection, failure) => this.#refuseInTurn(connection, failure),
+        },
       },
-      internals,
+      {
+        inputEnded: (connection) => this.#inputEnded(connection),
+        closed: (connection) => this.#closed(connection),
+        tick: (connection, now) => this.#checkTime(connection, now),
+      },
+      settings.timeouts.checkMs,
     );
-    this.server = createNodeServer(settings);
-    this.#connected = settings.tls === null ? 'connection' : 'secureConnection';
-    this.#acceptConnections();
-    this.#acceptRequests();
+    this.server = this.#createServer();
   }
 
   /** How many requests are in flight. */
@@ -133,7 +118,7 @@ export class HttpServer {
 
   /** How many clients are connected, and how many were refused so far because there were too many. */
   get connections(): { readonly open: number; readonly refused: number } {
-    return { open: this.#clients.size - this.#forwarded.size, refused: this.#refused };
+    return { open: this.#connections.clients, refused: this.#refused };
   }
 
   /** Bytes of requests that have not been read to their end, of all clients together. */
@@ -143,163 +128,162 @@ export class HttpServer {
 
   /** Serves a connection from another worker, which counts and limits its requests itself. */
   takeForwarded(socket: Socket): void {
-    this.#forwarded.add(socket);
-    socket.once('close', () => this.#forwarded.delete(socket));
-    this.server.emit(this.#connected, socket);
+    this.#connections.open(socket, false, true);
   }
 
   /** Ends all connections at once. */
   destroyConnections(): void {
-    this.server.closeAllConnections();
+    for (const { socket } of this.#connections) socket.destroy();
   }
 
   // Connections
 
-  #acceptConnections(): void {
-    const { server } = this;
-    const { connections, timeouts } = this.#settings;
-    server.timeout = timeouts.stallMs;
+  #createServer(): Server {
+    const { connections, timeouts, tls } = this.#settings;
+    const server =
+      tls === null
+        ? createServer({ allowHalfOpen: true, noDelay: true })
+        : createSecureServer(tls, timeouts.headersMs);
     // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
     server.maxConnections = connections.served + connections.reserved;
     server.on('drop', () => {
       this.#refused += 1;
     });
-    if (!this.#internals.takenParser) relayConnections(server, this.#connected);
-    if (this.#internals.sharedReads) server.prependListener(this.#connected, keepFromParser);
-    server.on(this.#connected, (socket: Socket) => this.#open(socket));
-    server.on('timeout', (socket: Socket) => this.#timedOut(socket));
+    server.on(tls === null ? 'connection' : 'secureConnection', (socket) => this.#open(socket));
+    return server;
   }
 
   #open(socket: Socket): void {
-    const { connections, timeouts } = this.#settings;
-    const isForwarded = this.#forwarded.has(sourceOf(socket));
-    const isBeyondLimit =
-      !isForwarded && this.#clients.size - this.#forwarded.size >= connections.served;
-    this.#clients.open(socket, isBeyondLimit, isForwarded);
-    // Node has the socket begin to read in a tick that comes before this one.
-    if (this.#phase === 'closing') {
-      process.nextTick(() => this.#phase === 'closing' && socket.pause());
-    }
-    if (!isBeyondLimit) return;
-    this.#refused += 1;
-    const timer = setTimeout(() => socket.destroy(), timeouts.beyondLimitMs).unref();
-    socket.once('close', () => clearTimeout(timer));
+    const isBeyondLimit = this.#connections.clients >= this.#settings.connections.served;
+    this.#connections.open(socket, isBeyondLimit, false);
+    if (this.#phase === 'closing') socket.pause();
+    if (isBeyondLimit) this.#refused += 1;
   }
 
-  /** Nothing has come or left for `stallMs`: the connection is idle, or its client takes the reply slowly or not at all. */
-  #timedOut(socket: Socket): void {
-    const current = this.#clients.of(socket)?.current ?? null;
-    if (current === null) socket.destroy();
-    else if (current.reply.writableEnded && !current.reply.isForwarded) {
-      this.#resetIfStalled(socket, current.reply);
-    }
+  /** The client has ended its side. It is taken to be gone: what has been written still leaves. */
+  #inputEnded(connection: Connection): void {
+    if (connection.isReceiving) this.#refuseInTurn(connection, endedEarly);
+    else connection.socket.end();
+  }
+
+  #closed(connection: Connection): void {
+    if (connection.current !== null) this.#endCurrent(connection);
+  }
+
+  // Time
+
+  #checkTime(connection: Connection, now: number): void {
+    const { socket, isBeyondLimit, current } = connection;
+    const { headers, request, keepalive, beyondLimit } = this.#ticks;
+    const waited = now - connection.since;
+    if (isBeyondLimit && now - connection.openedAt > beyondLimit) socket.destroy();
+    else if (connection.isReceiving) {
+      const limit = connection.intake.isInHead ? headers : request;
+      if (waited > limit) this.#tookTooLong(connection);
+    } else if (current !== null) this.#watchReader(connection);
+    else if (connection.hasReplied) {
+      if (waited > keepalive) socket.destroy();
+    } else if (waited > headers) this.#tookTooLong(connection);
+  }
+
+  #tookTooLong(connection: Connection): void {
+    const { socket, intake } = connection;
+    intake.end();
+    if (!socket.writable) socket.destroy();
+    else if (socket.bytesRead === 0 && this.#settings.tls === null) {
+      this.#refuseMysqlClient(connection);
+    } else this.#refuseInTurn(connection, tooLate);
   }
 
   /** Watches the reader of a reply that is written in full. Until then, the part of the code that writes it does. */
-  #resetIfStalled(socket: Socket, reply: OutgoingReply): void {
-    if (this.#watched.has(reply)) return;
-    this.#watched.add(reply);
-    const peer = this.#settings.peers.of(sourceOf(socket));
-    const watch = new StallWatch(peer, () => resetConnection(socket));
+  #watchReader(connection: Connection): void {
+    const { socket, current, isForwarded, stallWatch } = connection;
+    if (current?.reply.writableEnded !== true || isForwarded || stallWatch !== null) return;
+    const watch = new StallWatch(this.#settings.peers.of(socket), () => resetConnection(socket));
+    connection.stallWatch = watch;
     watch.start();
-    reply.once('close', () => watch.stop());
   }
 
   // Requests
 
-  #acceptRequests(): void {
-    const { server } = this;
-    // Node would answer an expectation before the rest of the head is checked.
-    server.on('request', (request, reply) => this.#receive(request, reply, 'none'));
-    server.on('checkContinue', (request, reply) => this.#receive(request, reply, '100-continue'));
-    server.on('checkExpectation', (request, reply) => this.#receive(request, reply, 'unknown'));
-    server.on('clientError', (error, socket) => this.#failedToParse(error, socket as Socket));
-  }
-
-  #receive(request: IncomingMessage, response: ServerResponse, expectation: ExpectHeader): void {
-    const client = this.#clients.of(request.socket);
-    // Node's parser may still have bytes of a connection that has ended.
-    if (client === undefined || client.isBusy || !request.socket.writable) return;
-    const reply = response as NodeReply;
-    reply.expectation = expectation;
-    reply.isSentAtOnce = this.#internals.repliesAtOnce;
-    reply.isForwarded = this.#forwarded.has(sourceOf(request.socket));
-    this.#begin(client, { request, reply, requestId: '' });
-  }
-
-  #begin(client: Client, current: CurrentRequest): void {
+  #begin(connection: Connection): void {
+    const { current, isBeyondLimit } = connection;
+    if (current === null) return;
     const { request, reply } = current;
-    client.begin(current);
-    const counted = reply.isForwarded ? 0 : 1;
-    this.#inFlight += counted;
-    const isLast = this.#phase !== 'serving' && !client.intake.hasWhole;
-    if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
-      reply.shouldKeepAlive = false;
+    this.#inFlight += reply.isForwarded ? 0 : 1;
+    const isLast = this.#phase !== 'serving' && !connection.intake.hasWhole;
+    if (isLast || isBeyondLimit) reply.shouldKeepAlive = false;
+    current.answering = this.#handle(request, reply, isBeyondLimit);
+  }
+
+  #replied(connection: Connection): void {
+    const { current, socket } = connection;
+    if (current === null) return;
+    connection.hasReplied = true;
+    connection.since = this.#connections.now;
+    this.#endCurrent(connection);
+    const { request, reply } = current;
+    if (reply.shouldKeepAlive && socket.writable) {
+      if (!request.complete) request.drop();
+      this.#advance(connection);
+    } else {
+      // Nothing behind it is parsed: an answer could not be sent.
+      connection.intake.end();
+      if (this.#settings.tls === null) socket.destroy();
+      else socket.destroySoon();
     }
-    const answering = this.#handle(request, reply, client.isBeyondLimit);
-    current.requestId = answering.requestId;
-    // The only listener of a reply: every request pays for each further one.
-    reply.on('close', () => {
-      this.#inFlight -= counted;
-      client.current = null;
-      // First, so that what this ends is reported once, with its request.
-      reply.attended?.closed();
-      answering.closed();
-      this.#advance(client);
-    });
+  }
+
+  /** The reply has left, or the connection is gone. */
+  #endCurrent(connection: Connection): void {
+    const { current } = connection;
+    if (current === null) return;
+    const { reply, answering } = current;
+    connection.current = null;
+    connection.stallWatch?.stop();
+    connection.stallWatch = null;
+    this.#inFlight -= reply.isForwarded ? 0 : 1;
+    // First, so that what this ends is reported once, with its request.
+    reply.close();
+    answering?.closed();
   }
 
   /** Goes on behind a reply, within the budget of the event loop: otherwise rejections could follow each other without end. */
-  #advance(client: Client): void {
-    // After a reply that closes the connection nothing behind it is parsed: an answer could not be sent.
-    if (!client.socket.writable) client.intake.end();
-    else if (client.broken !== null) this.#refuse(client, client.broken);
-    else if (client.intake.hasMore) this.#budget.spend(client);
+  #advance(connection: Connection): void {
+    if (connection.broken !== null) this.#refuse(connection, connection.broken);
+    else if (connection.intake.hasMore) this.#budget.spend(connection);
   }
 
-  #goOn(client: Client): void {
-    if (!client.socket.writable) client.intake.end();
-    else if (!client.isBusy) client.intake.goOn();
+  #goOn({ socket, intake, isBusy }: Connection): void {
+    if (!socket.writable) intake.end();
+    else if (!isBusy) intake.goOn();
   }
 
   // Input that is not a request
 
-  #failedToParse(error: NodeJS.ErrnoException, socket: Socket): void {
-    const client = this.#clients.of(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || client === undefined) {
-      socket.destroy();
-      return;
-    }
-    client.intake.end();
-    const failure = syntaxFailure(error);
-    const isSilent = failure.code === 'REQUEST_TIMEOUT' && socket.bytesRead === 0;
-    if (isSilent && this.#settings.tls === null) this.#refuseMysqlClient(socket, failure);
-    else this.#refuseInTurn(client, failure);
-  }
-
   /** A client that has waited for this long without a byte may be one of MySQL's. */
-  #refuseMysqlClient(socket: Socket, failure: Failure): void {
+  #refuseMysqlClient({ socket }: Connection): void {
     const { nextRequestId, observe } = this.#refusals;
     const message = "The client sent nothing. It got an error packet of MySQL's protocol.";
-    observe(socket.remoteAddress ?? '', { ...failure, message }, 0, nextRequestId());
+    observe(socket.remoteAddress ?? '', { ...tooLate, message }, 0, nextRequestId());
     endSocket(socket, errorForMysqlClient);
   }
 
   /** Answers with a failure behind the current reply, or in its place if the current request is not whole. */
-  #refuseInTurn(client: Client, failure: Failure): void {
-    const { current, socket } = client;
-    if (current?.request.complete === true) client.broken = failure;
+  #refuseInTurn(connection: Connection, failure: Failure): void {
+    const { current, socket } = connection;
+    if (current?.request.complete === true) connection.broken = failure;
     else if (current?.reply.headersSent === true) current.reply.end();
     else if (!socket.writable) return;
-    else if (current === null) this.#refuse(client, failure);
+    else if (current === null) this.#refuse(connection, failure);
     else {
       // The handler waits for the rest of the body, which is no longer parsed.
       current.reply.shouldKeepAlive = false;
-      sendFailure(current.reply, failure, current.requestId);
+      sendFailure(current.reply, failure, current.answering?.requestId ?? '-');
     }
   }
 
-  #refuse({ socket, intake }: Client, failure: Failure): void {
+  #refuse({ socket, intake }: Connection, failure: Failure): void {
     const { nextRequestId, headers, observe } = this.#refusals;
     const client = socket.remoteAddress ?? '';
     const requestId = nextRequestId();
@@ -316,26 +300,24 @@ export class HttpServer {
   drain(idleGraceMs: number, socketStays: boolean, onClosed: () => void): Promise<void> {
     const { server } = this;
     this.#phase = 'closing';
-    for (const { current, intake, socket } of this.#clients) {
+    for (const { current, intake, socket } of this.#connections) {
       if (current === null) socket.pause();
       else if (!intake.hasWhole) current.reply.shouldKeepAlive = false;
     }
-    const unused = new WeakSet<Socket>();
+    const unused = new WeakSet<Connection>();
     // Repeated: what looked like another request may have been a part of a body.
     const grace = setInterval(() => {
-      server.closeIdleConnections();
       // Sockets are read between the timer and this call: a request that has come by now is answered.
-      setImmediate(() => this.#closeUnusedConnections(unused));
+      setImmediate(() => this.#closeIdle(unused));
     }, idleGraceMs);
     return new Promise((resolve) => {
       const close = () => {
-        // Not http's own close, which ends idle connections at once.
-        NetServer.prototype.close.call(server, () => {
+        server.close(() => {
           clearInterval(grace);
           resolve();
         });
         this.#phase = 'draining';
-        for (const { isBusy, socket } of this.#clients) if (!isBusy) socket.resume();
+        for (const { isBusy, socket } of this.#connections) if (!isBusy) socket.resume();
         onClosed();
       };
       if (socketStays) close();
@@ -343,47 +325,28 @@ export class HttpServer {
     });
   }
 
-  /** Closes connections that have sent nothing since the last call. For node they have begun a request, and have 20 s for its headers. */
-  #closeUnusedConnections(unused: WeakSet<Socket>): void {
+  /** Closes idle connections: those that have sent nothing at all, if they were seen before. */
+  #closeIdle(unused: WeakSet<Connection>): void {
     if (this.#phase !== 'draining') return;
-    for (const { socket } of this.#clients) {
-      if (socket.bytesRead > 0) continue;
-      if (unused.has(socket)) socket.destroy();
-      unused.add(socket);
+    for (const connection of this.#connections) {
+      const { isIdle, hasReplied, socket } = connection;
+      if (isIdle && (hasReplied || unused.has(connection))) socket.destroy();
+      if (socket.bytesRead === 0) unused.add(connection);
     }
   }
 }
 
-function createNodeServer(settings: HttpSettings): Server {
-  const options: ServerOptions = {
-    maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
-    keepAliveTimeout: settings.keepaliveTimeoutMs,
-    headersTimeout: settings.timeouts.headersMs,
-    requestTimeout: settings.timeouts.requestMs,
-    connectionsCheckingInterval: settings.timeouts.checkMs,
-    requireHostHeader: false,
-    noDelay: true,
-    ServerResponse: NodeReply as typeof ServerResponse,
+function ticksOf({ timeouts, keepaliveTimeoutMs }: HttpSettings): Ticks {
+  const { checkMs, headersMs, requestMs, beyondLimitMs } = timeouts;
+  const ticks = (ms: number) => Math.ceil(ms / checkMs);
+  return {
+    headers: ticks(headersMs),
+    request: ticks(requestMs),
+    keepalive: ticks(keepaliveTimeoutMs),
+    beyondLimit: ticks(beyondLimitMs),
   };
-  const { tls, timeouts } = settings;
-  const server =
-    tls === null
-      ? createServer(options)
-      : createTlsServer({
-          ...options,
-          ...secureOptions(tls),
-          handshakeTimeout: timeouts.headersMs,
-        });
-  // Node would silently drop headers beyond its limit. The length of a head was checked before, and their number is checked later.
-  server.maxHeadersCount = 0;
-  return server;
 }
 
-/**
- * Whether what follows the head may be of another protocol, or a proxy may take it for that. The connection then ends with the reply
- * (RFC 9110 section 7.8, RFC 9112 section 6.1).
- */
-function isOfAnotherProtocol({ headers, httpVersion }: IncomingRequest): boolean {
-  if (headers.upgrade !== undefined) return true;
-  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
+function keepAliveLines(timeoutMs: number): string {
+  return `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(timeoutMs / 1000)}\r\n`;
 }

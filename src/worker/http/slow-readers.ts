@@ -2,8 +2,9 @@
 // session, slow readers may keep only some of the pool's sessions.
 import { performance } from 'node:perf_hooks';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
+import { resetConnection } from './failure-reply.ts';
 import type { Acknowledged, Peer, Peers } from './peers.ts';
-import { type OutgoingReply, resetConnection } from './reply.ts';
+import type { OutgoingReply } from './reply.ts';
 
 /** Below this pace a reader is slow: 64 KiB a second, over the window. */
 const slowBytesPerSecond = 64 * 1024;
@@ -257,16 +258,16 @@ export class SlowReader implements ReaderWithSession {
     if (socket !== null) this.#peer ??= this.#peers.of(socket);
     this.#others?.add(this);
     this.#startWatch(() => this.#events.readerStalled());
-    this.#reply.once('drain', () => {
+    this.#reply.onceDrained(() => {
       this.stop();
       this.#events.readerFlows();
     });
   }
 
-  /** The last byte was written. If some wait and the reader stalls, the reply is reset. */
+  /** No more is written here. What still waits is watched: by the server, once the reply is written in full. */
   finish(): void {
     this.stop();
-    if (this.#reply.writableLength === 0) return;
+    if (this.#reply.writableEnded || this.#reply.writableLength === 0) return;
     this.#startWatch(() => resetConnection(this.#reply.socket));
   }
 

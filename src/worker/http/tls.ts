@@ -1,7 +1,11 @@
-// TLS towards clients: the versions and cipher suites that a server offers, and its certificate, which may be replaced.
-import type { Server } from 'node:http';
-import { Server as TlsServer } from 'node:https';
-import type { SecureContextOptions } from 'node:tls';
+// TLS towards clients: the versions and cipher suites that a server offers, its certificate, which may be replaced, and the TCP sockets below.
+import type { Server, Socket } from 'node:net';
+import {
+  createServer as createTlsServer,
+  type SecureContextOptions,
+  TLSSocket,
+  Server as TlsServer,
+} from 'node:tls';
 
 /** PEM texts of a certificate and its key. */
 export type KeyPair = { readonly cert: string; readonly key: string };
@@ -30,4 +34,45 @@ export function secureOptions({ cert, key }: KeyPair): SecureContextOptions {
 /** Serves further connections with another certificate; open ones keep theirs. */
 export function replaceKeyPair(server: Server, pair: KeyPair): void {
   if (server instanceof TlsServer) server.setSecureContext(secureOptions(pair));
+}
+
+/** The TCP sockets below open TLS connections. */
+const transports = new WeakMap<Socket, Socket>();
+
+/** The TCP socket of a connection, which can be reset; undefined: its TLS connection is not known here. */
+export function transportOf(socket: Socket): Socket | undefined {
+  return socket instanceof TLSSocket ? transports.get(socket) : socket;
+}
+
+/**
+ * Creates a server whose `secureConnection` has sockets that `transportOf` knows.
+ * @param handshakeMs how long a handshake may take
+ */
+export function createSecureServer(pair: KeyPair, handshakeMs: number): TlsServer {
+  const server = createTlsServer({
+    ...secureOptions(pair),
+    handshakeTimeout: handshakeMs,
+    ALPNProtocols: ['http/1.1'],
+    allowHalfOpen: true,
+    noDelay: true,
+  });
+  // A TLS connection does not tell which socket it uses. The peer's address and port are the same.
+  const accepted = new Map<string, Socket>();
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket);
+    accepted.set(peer, socket);
+    socket.once('close', () => {
+      if (accepted.get(peer) === socket) accepted.delete(peer);
+    });
+  });
+  server.prependListener('secureConnection', (secure) => {
+    const socket = accepted.get(peerOf(secure));
+    if (socket !== undefined) transports.set(secure, socket);
+  });
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

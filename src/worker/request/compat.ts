@@ -43,7 +43,7 @@ export const rulesOf: Readonly<Record<Config['compat'], Rules>> = {
  * being chunked: many clients read to the end, or take chunk sizes for JSON.
  */
 export function endWithConnection(request: IncomingRequest, response: OutgoingReply): void {
-  response.useChunkedEncodingByDefault = false;
+  response.mayUseChunks = false;
   if (!/(?:^|[\s,])keep-alive(?:$|[\s,])/i.test(request.headers.connection ?? '')) {
     response.shouldKeepAlive = false;
   }

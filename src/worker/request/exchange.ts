@@ -16,14 +16,9 @@ import { RunTimes } from '../execution/run-times.ts';
 import type { StopReason } from '../execution/stop-reason.ts';
 import { type AnyFailure, type Failure, internalFailure } from '../failure/failure.ts';
 import { hasNames, withoutNames } from '../failure/shown-failure.ts';
+import { endWithFault, resetConnection, sendFailure } from '../http/failure-reply.ts';
 import type { Peers } from '../http/peers.ts';
-import {
-  type Attended,
-  endWithFault,
-  type OutgoingReply,
-  resetConnection,
-  sendFailure,
-} from '../http/reply.ts';
+import type { Attended, OutgoingReply } from '../http/reply.ts';
 import {
   type GzipEvents,
   GzipTransport,

@@ -1,16 +1,10 @@
 // The promise that a client that sends much and finishes nothing holds no other up.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { strictHeads } from '../../../src/worker/http/head-form.ts';
-import { clientTimeouts } from '../../../src/worker/http/limits.ts';
-import { allInternals } from '../../../src/worker/http/node-internals.ts';
-import { Peers } from '../../../src/worker/http/peers.ts';
 import { readBody } from '../../../src/worker/http/request.ts';
-import { HttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
+import { type Handle, serveHttp } from '../../support/http-server.ts';
 
 const host = 'Host: localhost\r\n';
 
@@ -18,25 +12,8 @@ const maxBufferedBytes = 8 * 1024 ** 2;
 const requestBytes = 128 * 1024;
 
 /** A server in this process, so that the test can count what it holds. */
-async function serve(handle: RequestHandler) {
-  const http = new HttpServer(
-    {
-      maxUrlBytes: requestBytes,
-      heads: strictHeads,
-      maxBufferedBytes,
-      keepaliveTimeoutMs: 60_000,
-      connections: { served: 2000, reserved: 16 },
-      timeouts: clientTimeouts,
-      peers: new Peers(clientTimeouts),
-      tls: null,
-    },
-    handle,
-    allInternals,
-  );
-  http.server.listen(0, '127.0.0.1', 4096);
-  await once(http.server, 'listening');
-  return { http, port: (http.server.address() as AddressInfo).port };
-}
+const serve = (handle: Handle) =>
+  serveHttp(handle, { maxUrlBytes: requestBytes, maxBufferedBytes });
 
 for (const [what, start] of [
   ['paths', 'GET /'],
@@ -47,7 +24,6 @@ for (const [what, start] of [
       const answer = () => void response.end('ok');
       if (request.method === 'GET') answer();
       else readBody(request, response, requestBytes, { complete: answer, failed: answer });
-      return { requestId: 'none', closed: () => {} };
     });
     try {
       const hoarders = await Promise.all(
@@ -72,8 +48,7 @@ for (const [what, start] of [
       for (const hoarder of hoarders) hoarder.socket.destroy();
       await eventually('nothing is held', () => server.http.bufferedBytes === 0);
     } finally {
-      server.http.destroyConnections();
-      server.http.server.close();
+      server.end();
     }
   });
 }
@@ -81,7 +56,6 @@ for (const [what, start] of [
 test('a body that is not read any more counts for nothing, and the connection goes on behind it', async () => {
   const server = await serve((request, response) => {
     response.end(request.method);
-    return { requestId: 'none', closed: () => {} };
   });
   try {
     const client = await openRaw(server.port);
@@ -94,7 +68,6 @@ test('a body that is not read any more counts for nothing, and the connection go
     assert.equal(server.http.bufferedBytes, 0);
     client.socket.destroy();
   } finally {
-    server.http.destroyConnections();
-    server.http.server.close();
+    server.end();
   }
 });

@@ -2,17 +2,15 @@
 // Timeouts are handed in: those of every day would make this last minutes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import mysql from 'mysql2';
-import { strictHeads } from '../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../src/worker/http/limits.ts';
-import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../src/worker/http/peers.ts';
 import { readBody } from '../../../src/worker/http/request.ts';
-import { HttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
+import { type Handle, serveHttp } from '../../support/http-server.ts';
 
 const timeouts = {
   headersMs: 1_500,
@@ -40,11 +38,7 @@ test('the timeouts that are tested are all that there are', () => {
   assert.deepEqual(Object.keys(clientTimeouts), Object.keys(timeouts));
 });
 
-type Handler = (...request: Parameters<RequestHandler>) => void;
-
-const silent = { requestId: 'none', closed: () => {} };
-
-const echo: Handler = (request, response) =>
+const echo: Handle = (request, response) =>
   readBody(request, response, 1_000_000, {
     complete: (body) => response.end(`${body.length}`),
     failed: () => response.end('too long'),
@@ -52,35 +46,18 @@ const echo: Handler = (request, response) =>
 
 async function serve(
   t: TestContext,
-  handle: Handler = echo,
+  handle: Handle = echo,
   keepaliveTimeoutMs = 60_000,
   limits = timeouts,
 ) {
   const connections = { served, reserved: 16 };
-  const settings = {
-    maxUrlBytes: 1_000_000,
-    heads: strictHeads,
-    maxBufferedBytes: 64 * 1024 ** 2,
-    keepaliveTimeoutMs,
-    tls: null,
-    connections,
-    timeouts: limits,
-    peers: new Peers(limits),
-  };
-  const answering: RequestHandler = (...request) => {
-    handle(...request);
-    return silent;
-  };
-  const http = new HttpServer(settings, answering, allInternals);
+  const peers = new Peers(limits);
+  const settings = { keepaliveTimeoutMs, connections, timeouts: limits, peers };
+  const { http, port, end } = await serveHttp(handle, settings);
   const accepted: Socket[] = [];
   http.server.on('connection', (socket: Socket) => accepted.push(socket));
-  http.server.listen(0, '127.0.0.1', 4096);
-  await once(http.server, 'listening');
-  t.after(() => {
-    http.destroyConnections();
-    http.server.close();
-  });
-  return { http, accepted, port: (http.server.address() as AddressInfo).port };
+  t.after(end);
+  return { http, accepted, port };
 }
 
 /** A client that reads nothing and never closes, not even when the other side does. */
@@ -189,7 +166,7 @@ describe('slow clients', { concurrency: true }, () => {
 
   test('a client that pipelines without end is not read without end', async (t) => {
     let finish = () => {};
-    const stays: Handler = (_request, response) => {
+    const stays: Handle = (_request, response) => {
       finish = () => response.end('late');
     };
     const server = await serve(t, stays, 60_000, patient);
@@ -206,7 +183,7 @@ describe('slow clients', { concurrency: true }, () => {
 
   test('a connection beyond the limit is counted apart and does not last', async (t) => {
     const seen: boolean[] = [];
-    const answers: Handler = (_request, response, isBeyondLimit) => {
+    const answers: Handle = (_request, response, isBeyondLimit) => {
       seen.push(isBeyondLimit);
       response.end('ok');
     };

@@ -8,8 +8,9 @@ import {
   type DbReplyOptions,
 } from '../../encode/formats/db.ts';
 import { refusal } from '../../failure/failure.ts';
+import type { RequestHead } from '../../http/head.ts';
 import type { IncomingRequest } from '../../http/request.ts';
-import { announcesBody, type RequestHead } from '../../http/request.ts';
+import { announcesBody } from '../../http/request.ts';
 import { rulesOf } from '../../request/compat.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import type { Call, Reply, SqlEndpoint } from '../endpoint.ts';

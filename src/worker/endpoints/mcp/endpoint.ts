@@ -1,7 +1,7 @@
 // /mcp: takes one message of the Model Context Protocol, has the package answer it, and runs the tools that it calls.
 import { createToolHeads } from '../../encode/formats/tool-json.ts';
 import { refuse } from '../../failure/failure.ts';
-import { sendText } from '../../http/reply.ts';
+import { sendText } from '../../http/failure-reply.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
 import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import type { Fields } from '../fields.ts';
@@ -61,7 +61,7 @@ export function createMcpEndpoint(all: AllSections, namedTools: NamedTools): Sql
       const { object, exact } = parsed;
       const message = {
         method: 'POST',
-        headers: protocolHeaders(asked.request.headers),
+        headers: protocolHeaders(asked.request.rawHeaders),
         body: object,
         definitions: set.definitions,
         call: (name: string) =>
@@ -96,7 +96,7 @@ function send(
   { requestId }: RequestRecord,
 ): void {
   if (response.destroyed) return;
-  response.setHeader('X-Request-ID', requestId);
+  response.addHeaders(['X-Request-ID', requestId]);
   if (contentType !== null) {
     sendText(response, body, contentType, status);
     return;

@@ -33,14 +33,14 @@ const anyUrl = 'http://localhost/mcp';
 /** The headers that the protocol reads. */
 const readHeaders = ['accept', 'content-type', 'last-event-id'] as const;
 
-/** The part of a request's headers that the package gets. */
-export function protocolHeaders(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): Readonly<Record<string, string>> {
+/** The part of a request's headers (name, value, name, value) that the package gets. Lines of one name are one list. */
+export function protocolHeaders(headers: readonly string[]): Readonly<Record<string, string>> {
   const chosen: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = (headers[at] as string).toLowerCase();
     const isRead = name.startsWith('mcp-') || (readHeaders as readonly string[]).includes(name);
-    if (isRead && typeof value === 'string') chosen[name] = value;
+    const value = headers[at + 1] as string;
+    if (isRead) chosen[name] = chosen[name] === undefined ? value : `${chosen[name]}, ${value}`;
   }
   return chosen;
 }

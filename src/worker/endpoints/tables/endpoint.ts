@@ -1,7 +1,7 @@
 // /v1/tables: the tables of a section's database, and one of them with its columns, keys and indexes.
 import { jsonType } from '../../encode/head.ts';
 import { refusal, refuse } from '../../failure/failure.ts';
-import { sendFailure, sendText } from '../../http/reply.ts';
+import { sendFailure, sendText } from '../../http/failure-reply.ts';
 import { announcesBody } from '../../http/request.ts';
 import type { Call, SqlEndpoint } from '../endpoint.ts';
 import { findFault, isText } from '../fields.ts';
@@ -80,7 +80,7 @@ async function answer(decided: HandedRun, call: Call): Promise<void> {
     return;
   }
   const { status, body } = ended;
-  response.setHeader('X-Request-ID', requestId);
+  response.addHeaders(['X-Request-ID', requestId]);
   if (status !== success) {
     sendText(response, body, 'application/problem+json', status);
     return;

@@ -13,7 +13,7 @@ import type { Work } from '../../execution/executor.ts';
 import { noSuchTransaction } from '../../execution/transaction-end.ts';
 import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { type Failure, refusal, refuse } from '../../failure/failure.ts';
-import { sendText } from '../../http/reply.ts';
+import { sendText } from '../../http/failure-reply.ts';
 import { announcesBody, type IncomingRequest } from '../../http/request.ts';
 import { timeoutOf } from '../../request/exchange.ts';
 import { claimsHeader } from '../../request/stated-claims.ts';
@@ -68,7 +68,7 @@ export function createNamedList(statements: NamedStatements): Handler {
         parameters,
       };
     });
-    response.setHeader('X-Request-ID', requestId);
+    response.addHeaders(['X-Request-ID', requestId]);
     sendText(response, JSON.stringify({ statements: listed }), jsonType);
   };
 }

@@ -1,16 +1,14 @@
 // A reply that is passed back has all its headers; of a client which takes nothing of it the connection ends, whatever the other worker does.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { forwardRequest } from '../../../../src/worker/http/forward.ts';
-import { createServer as createHttpServer } from '../../../../src/worker/http/node-internals.ts';
-import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
 import { Peers } from '../../../../src/worker/http/peers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
+import { serveHttp } from '../../../support/http-server.ts';
 import { createWorkspace } from '../../../support/workspace.ts';
 
 /** More than all buffers on the way have. */
@@ -27,15 +25,13 @@ test('headers of one name are all passed back, and appear once if both workers s
   const other = createServer((socket) => {
     socket.end(`${head}Content-Length: 0\r\nConnection: close\r\n\r\n`);
   }).listen(path);
-  const server = createHttpServer({ ServerResponse: NodeReply }, (request, response) => {
+  const served = await serveHttp((request, response) => {
     response.addHeaders(['Vary', 'Origin', 'X-Here', 'there']);
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
     void forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const connection = await openRaw((server.address() as AddressInfo).port);
+  const connection = await openRaw(served.port);
   try {
     connection.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const { headers } = await connection.reply();
@@ -47,7 +43,7 @@ test('headers of one name are all passed back, and appear once if both workers s
     ]);
   } finally {
     connection.socket.destroy();
-    server.close();
+    served.end();
     other.close();
     workspace.remove();
   }
@@ -61,15 +57,12 @@ test('a client that takes nothing of its reply is given up', async (t) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`);
     socket.write(Buffer.alloc(length));
   }).listen(path);
-  const server = createHttpServer({ ServerResponse: NodeReply }, (request, response) => {
+  const served = await serveHttp((request, response) => {
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
-    response.on('close', () => response.attended?.closed());
     void forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const connection = await openRaw((server.address() as AddressInfo).port);
+  const connection = await openRaw(served.port);
   try {
     t.mock.timers.enable({ apis: ['setInterval'] });
     connection.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -77,13 +70,13 @@ test('a client that takes nothing of its reply is given up', async (t) => {
     connection.socket.pause();
     await eventually('it is given up', async () => {
       t.mock.timers.tick(60_000);
-      const open = await promisify(server.getConnections.bind(server))();
+      const open = await promisify(served.http.server.getConnections.bind(served.http.server))();
       return open === 0;
     });
     assert.ok(connection.unread() < length);
   } finally {
     connection.socket.destroy();
-    server.close();
+    served.end();
     other.close();
     workspace.remove();
   }

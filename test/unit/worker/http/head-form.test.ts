@@ -5,7 +5,7 @@ import { oldHeads, strictHeads } from '../../../../src/worker/http/head-form.ts'
 import { cases, fc } from '../../../support/property.ts';
 
 const strict = (head: string) =>
-  oldHeads.toStrictHead(Buffer.from(head, 'latin1')).toString('latin1');
+  oldHeads.toStrictHead?.(Buffer.from(head, 'latin1')).toString('latin1') ?? '';
 
 test('brings line ends and spaces into strict form, and leaves all else', () => {
   for (const [head, expected] of [

@@ -1,8 +1,10 @@
 // The largest header section of a request, and one byte more; in one segment and in several.
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { BufferedInput, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+import { BufferedInput } from '../../../../src/worker/http/buffered-input.ts';
+import { strictHeads } from '../../../../src/worker/http/head-form.ts';
+import { maxHeadersBytes } from '../../../../src/worker/http/head-parser.ts';
+import { Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const maxBytes = 16 * 1024;
 
@@ -12,17 +14,21 @@ function answerTo(headerBytes: number, cutAt: number | null): string {
   const events: IntakeEvents = {
     isBusy: false,
     isAnswered: false,
-    parse: () => {},
-    takeRequest: () => {
+    begin: () => {
       answer = 'taken';
-      return { headers: {}, complete: true } as IncomingMessage;
+      return { takesPieces: true, take: () => {}, end: () => {} };
     },
     refuse: ({ code }) => {
       answer = code;
     },
     setReading: () => {},
   };
-  const intake = new Intake(events, new BufferedInput(1 << 20), 1 << 20);
+  const intake = new Intake(events, {
+    buffered: new BufferedInput(1 << 20),
+    maxUrlBytes: 1 << 20,
+    maxHeadersBytes,
+    heads: strictHeads,
+  });
   const field = '\r\nX: ';
   const head = `GET / HTTP/1.1${field}${'x'.repeat(headerBytes - field.length)}\r\n\r\n`;
   const bytes = Buffer.from(head);

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
-import { takenBytes } from '../../../../src/worker/http/node-internals.ts';
-import { type Peer, Peers } from '../../../../src/worker/http/peers.ts';
+import { type Peer, Peers, takenBytes } from '../../../../src/worker/http/peers.ts';
 import { createAuthority } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { createWorkspace } from '../../../support/workspace.ts';
@@ -16,9 +15,11 @@ import { createWorkspace } from '../../../support/workspace.ts';
 /** More than all buffers on the way have. */
 const length = 64 * 1024 ** 2;
 
+const piece = Buffer.alloc(64 * 1024);
+
 function write(socket: Socket): void {
   socket.on('error', () => {});
-  socket.write(Buffer.alloc(length));
+  for (let sent = 0; sent < length; sent += piece.length) socket.write(piece);
 }
 
 /** Both ends of a connection with `length` bytes that nothing reads. */

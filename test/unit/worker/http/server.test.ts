@@ -1,75 +1,70 @@
 // The requests that the HTTP server passes to its handler, and those that it does not.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { strictHeads } from '../../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
-import { allInternals } from '../../../../src/worker/http/node-internals.ts';
-import { Peers } from '../../../../src/worker/http/peers.ts';
 import type { OutgoingReply } from '../../../../src/worker/http/reply.ts';
-import type { IncomingRequest } from '../../../../src/worker/http/request.ts';
-import { HttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
+import { readBody } from '../../../../src/worker/http/request.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
+import { serveHttp } from '../../../support/http-server.ts';
 
-const settings = {
-  maxUrlBytes: 1000,
-  heads: strictHeads,
-  maxBufferedBytes: 64 * 1024 ** 2,
-  keepaliveTimeoutMs: 1000,
-  connections: { served: 10, reserved: 1 },
-  timeouts: clientTimeouts,
-  peers: new Peers(clientTimeouts),
-  tls: null,
-};
-
-for (const [when, event] of [
-  ['while its connection ends', null],
-  ['after its connection has ended', 'close'],
-] as const) {
-  test(`a request that is read ${when} is not run`, async (t) => {
-    const handled: IncomingRequest[] = [];
-    const take: RequestHandler = (request) => {
-      handled.push(request);
-      return { requestId: 'none', closed: () => {} };
-    };
-    const http = new HttpServer(settings, take, allInternals);
-    t.after(() => http.server.close());
-    http.server.listen(0, '127.0.0.1');
-    await once(http.server, 'listening');
-    const client = await openRaw((http.server.address() as AddressInfo).port);
-    client.send('GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    const [request, response] = await once(http.server, 'request');
-    const ended = Promise.all([once(request.socket, 'close'), once(response, 'close')]);
-    if (event === null) {
-      response.emit('close');
-      request.socket.destroy();
-    } else {
-      request.socket.destroy();
-      await ended;
-    }
-    http.server.emit('request', request, new ServerResponse(request));
-    await ended;
-    assert.equal(handled.length, 1);
-    client.socket.destroy();
+test('requests behind one whose connection has ended are not run', async (t) => {
+  const handled: string[] = [];
+  const closed: string[] = [];
+  const { port, end } = await serveHttp((request, reply) => {
+    handled.push(request.url);
+    reply.onceClosed(() => closed.push(request.url));
+    request.socket.destroy();
   });
-}
+  t.after(end);
+  const client = await openRaw(port, { tellsResets: false });
+  client.send(
+    ['/first', '/second'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''),
+  );
+  await client.ended();
+  await eventually('it is over', () => closed.length === 1);
+  assert.deepEqual([handled, closed], [['/first'], ['/first']]);
+});
+
+test('a body waits for its reader, in the order in which it was sent', async (t) => {
+  let read = (): void => {};
+  const { http, port, end } = await serveHttp((request, reply) => {
+    if (request.method === 'GET') return reply.end('behind');
+    read = () =>
+      readBody(request, reply, 100, {
+        complete: (body) => reply.end(body),
+        failed: ({ message }) => assert.fail(message),
+      });
+  });
+  t.after(end);
+  const client = await openRaw(port);
+  const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n';
+  client.send(`${post}abc`);
+  await eventually('its first half waits', () => http.bufferedBytes === 3);
+  client.send('defGET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually('all waits', () => http.bufferedBytes > 6);
+  read();
+  for (const text of ['abcdef', 'behind']) assert.equal(String((await client.reply()).body), text);
+  assert.equal(http.bufferedBytes, 0);
+});
+
+test('a client that ends its side in the middle of a request gets 400', async (t) => {
+  const { port, end } = await serveHttp((request, reply) =>
+    readBody(request, reply, 100, { complete: () => reply.end(), failed: () => reply.end() }),
+  );
+  t.after(end);
+  for (const half of ['GET / HT', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc']) {
+    const client = await openRaw(port);
+    client.socket.end(half);
+    assert.equal((await client.reply()).status, 400);
+    assert.equal(await client.ended(), 'fin');
+  }
+});
 
 test('a stop does not wait for a client whose request came after it, its body in one piece', async (t) => {
   const replies: OutgoingReply[] = [];
-  const http = new HttpServer(
-    { ...settings, keepaliveTimeoutMs: 60_000 },
-    (_request, response) => {
-      replies.push(response);
-      return { requestId: 'none', closed: () => {} };
-    },
-    allInternals,
-  );
-  http.server.listen(0, '127.0.0.1');
-  await once(http.server, 'listening');
-  const { port } = http.server.address() as AddressInfo;
+  const { http, port, end } = await serveHttp((_request, response) => void replies.push(response));
   const accepted = once(http.server, 'connection');
   const client = await openRaw(port);
   await accepted;
@@ -93,7 +88,7 @@ test('a stop does not wait for a client whose request came after it, its body in
     await ended;
     await drained;
   } finally {
-    http.destroyConnections();
+    end();
   }
 });
 
@@ -102,17 +97,10 @@ test('a stop does not wait for a connection on which nothing has come, and answe
 }, async () => {
   const hour = 3_600_000;
   const timeouts = { ...clientTimeouts, headersMs: hour, requestMs: hour };
-  const http = new HttpServer(
-    { ...settings, timeouts, keepaliveTimeoutMs: hour },
-    (_request, response) => {
-      response.end('answered');
-      return { requestId: 'none', closed: () => {} };
-    },
-    allInternals,
-  );
-  http.server.listen(0, '127.0.0.1');
-  await once(http.server, 'listening');
-  const { port } = http.server.address() as AddressInfo;
+  const { http, port, end } = await serveHttp((_request, response) => response.end('answered'), {
+    timeouts,
+    keepaliveTimeoutMs: hour,
+  });
   const clients = [];
   for (const _client of ['unused', 'late']) {
     const accepted = once(http.server, 'connection');
@@ -129,6 +117,6 @@ test('a stop does not wait for a connection on which nothing has come, and answe
     assert.ok(['fin', 'reset'].includes(String(await unused?.ended())));
   } finally {
     for (const { socket } of clients) socket.destroy();
-    http.destroyConnections();
+    end();
   }
 });

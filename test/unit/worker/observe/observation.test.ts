@@ -1,18 +1,19 @@
 // A request is observed as finished once, whether its reply or its statements end first.
 import assert from 'node:assert/strict';
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import test from 'node:test';
-import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
+import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
 import { RequestRecord, type StatementTimes } from '../../../../src/worker/observe/observation.ts';
+import { incomingRequest } from '../../../support/incoming.ts';
 
 const statements: StatementTimes = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
 
 function begin() {
   let times = 0;
-  const request = new IncomingMessage(new Socket());
+  const request = incomingRequest();
+  const { socket } = request;
+  const connection = { socket, isForwarded: false, keepAliveLines: '', replied: () => {} };
   const head = { requestId: 'a', endpoint: 'db', path: '/db', trace: null, origin: null } as const;
-  const record = new RequestRecord(request, new NodeReply(request), head, {
+  const record = new RequestRecord(request, new OutgoingReply(request, connection), head, {
     needsAddresses: false,
     observe: ({ kind }) => {
       if (kind === 'request finished') times += 1;

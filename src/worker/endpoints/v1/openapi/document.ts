@@ -9,7 +9,7 @@ import {
 import { errorName } from '../../../../shared/mysql/error-names.ts';
 import { version } from '../../../../shared/process/build.ts';
 import { jsonType } from '../../../encode/head.ts';
-import { sendText } from '../../../http/reply.ts';
+import { sendText } from '../../../http/failure-reply.ts';
 import type { Handler } from '../../endpoint.ts';
 import type { NamedEntry, NamedStatements } from '../../named/statements.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
@@ -282,7 +282,7 @@ export function createOpenapi(statements: NamedStatements): Handler {
   return (_request, response, _head, { requestId, caller }) => {
     const named = statements.list(caller.client);
     const text = named.length === 0 ? plain : JSON.stringify(describeV1(named));
-    response.setHeader('X-Request-ID', requestId);
+    response.addHeaders(['X-Request-ID', requestId]);
     sendText(response, text, jsonType);
   };
 }

@@ -1,7 +1,7 @@
 // The first line of a request, to the letter, and a URL of the longest length and one byte more.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRequestLine } from '../../../../src/worker/http/request-syntax.ts';
+import { checkRequestLine } from '../../../../src/worker/http/request-line.ts';
 
 const maxUrlBytes = 16;
 const check = (line: string) =>

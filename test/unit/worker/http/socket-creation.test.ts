@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
 const sockets = 5_000;
-const url = new URL('../../../../src/worker/http/node-internals.js', import.meta.url).href;
+const url = new URL('../../../../src/worker/http/socket-creation.js', import.meta.url).href;
 
 // Hidden classes are in the old space; a large young generation keeps all else out of it.
 const program = `

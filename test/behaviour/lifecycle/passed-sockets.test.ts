@@ -1,0 +1,38 @@
+// On a Node that does not let a listening descriptor be passed on, the gateway does not start, and reports why.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { startGateway } from '../../support/gateway.ts';
+import type { Settings } from '../../support/ini-text.ts';
+import { createWorkspace } from '../../support/workspace.ts';
+
+const hook = new URL('./support/no-passed-sockets.js', import.meta.url).href;
+
+let database: Database;
+before(async () => {
+  database = await startDatabase();
+});
+after(() => database?.stop());
+
+const start = (options: string, settings: Settings = {}) =>
+  startGateway({ database, settings: { workers: 1, ...settings }, env: { NODE_OPTIONS: options } });
+
+test('if a worker cannot listen on a unix socket, the gateway does not start, and reports why', async () => {
+  const workspace = createWorkspace('unix', () => {});
+  try {
+    await assert.rejects(
+      start(`--import ${hook}`, { listen: join(workspace.path, 'http') }),
+      /exit 69\n(.|\n)*does not let a worker listen on a unix socket/,
+    );
+  } finally {
+    workspace.remove();
+  }
+});
+
+test('if Node does not reveal what it has bound, the gateway does not start, and reports why', async () => {
+  await assert.rejects(
+    start(`--import ${hook}?descriptor`),
+    /exit 69\n(.|\n)*does not tell a server's descriptor/,
+  );
+});
