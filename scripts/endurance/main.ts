@@ -4,6 +4,7 @@ import { runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
 import { runExplore } from './explore.ts';
 import { runExports } from './exports.ts';
+import { runHttp } from './http.ts';
 import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
@@ -17,6 +18,8 @@ const spareMs = 5 * 60_000;
 /** The file that runs when the time is over, and its end. */
 const exploreSpareMs = 15 * 60_000;
 const oneRoundMs = 3 * 3_600_000;
+/** Ten times as long as on a quiet machine. */
+const mutatedRequestMs = 10;
 /** Far more than a thousand rows take in every way, and in the cuts of a round. */
 const rowsMs = 100;
 
@@ -34,6 +37,8 @@ function longestMs(order: Order): number {
       return 2 * spareMs;
     case 'keys':
       return order.batches * 100 + spareMs;
+    case 'http':
+      return order.requests * mutatedRequestMs + spareMs;
     case 'partitions':
       return order.minutes * 60_000 + 2 * spareMs;
     case 'explore':
@@ -57,6 +62,8 @@ function run(order: Order): Promise<Verdict[]> {
       return runSlow(say);
     case 'keys':
       return runKeys(order, say);
+    case 'http':
+      return runHttp(order, say);
     case 'partitions':
       return runPartitions(order, say);
     case 'explore':

@@ -10,6 +10,7 @@ export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak slow
        scripts/soak keys [--batches <n>] [--seed <n>]    (10000)
        scripts/soak partitions [--minutes <n>] [--seed <n>]    (20)
+       scripts/soak http [--requests <n>] [--seed <n>]    (1000000, 1)
        scripts/soak explore [--minutes <n>] [--seed <n>] [--only <word>]    (30)
        scripts/soak --help
 
@@ -26,6 +27,8 @@ Long runs of the real daemon with a private MariaDB, on the loopback address. Ea
              and the database crashes. Each batch is executed once, however often it is repeated. The seed is printed
   partitions three servers that replicate, while links are cut, primaries killed, replicas promoted, former primaries brought back writable,
              workers killed, and the gateway restarted. Nothing is lost or written twice, and only the primary gets writes. The seed is printed
+  http       mutated requests to the gateway, to node's own HTTP server, and to haproxy. What the gateway accepts must be the same single
+             request for all three, with the same body. A difference prints the command that repeats it
   explore    every random test of scripts/test, in rounds with a new seed each. A failure prints the command that repeats it.
              --seed runs one round, --only chooses files by a word in their path
 `;
@@ -39,6 +42,7 @@ export type Order =
   | { readonly mode: 'slow' }
   | { readonly mode: 'keys'; readonly batches: number; readonly seed: number }
   | { readonly mode: 'partitions'; readonly minutes: number; readonly seed: number }
+  | { readonly mode: 'http'; readonly requests: number; readonly seed: number }
   | ({ readonly mode: 'explore' } & Exploration);
 
 const flags = {
@@ -48,6 +52,7 @@ const flags = {
   rows: { type: 'string' },
   cuts: { type: 'string' },
   batches: { type: 'string' },
+  requests: { type: 'string' },
   seed: { type: 'string' },
   only: { type: 'string' },
   help: { type: 'boolean', default: false },
@@ -70,12 +75,13 @@ type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string 
 const maxBatches = 100_000;
 const maxSeconds = 3_600;
 const maxSeed = 999_999;
+const maxMutated = 1_000_000_000;
 const maxExploreSeed = 999_999_999;
 const maxExploreMinutes = 10_000;
 
 function readOrder(
   mode: string,
-  { minutes, cycles, seconds, rows, cuts, batches, seed, only }: Values,
+  { minutes, cycles, seconds, rows, cuts, batches, requests, seed, only }: Values,
 ): Order {
   switch (mode) {
     case 'mixed':
@@ -103,6 +109,12 @@ function readOrder(
         mode,
         minutes: readNumber('minutes', minutes, 20),
         seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % maxSeed), maxSeed)),
+      };
+    case 'http':
+      return {
+        mode,
+        requests: Math.ceil(readNumber('requests', requests, 1_000_000, maxMutated)),
+        seed: Math.ceil(readNumber('seed', seed, 1, maxMutated)),
       };
     case 'explore':
       return {

@@ -11,18 +11,21 @@ export type Balancer = { readonly port: number; readonly stop: () => Promise<voi
 /** The settings as they are deployed. */
 export const deployedSettings = 'deploy/haproxy/dbhttpd.cfg';
 
-// haproxy is where an ordinary user's PATH does not lead.
-const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
+/** The environment in which the program is found: it is where an ordinary user's PATH does not lead. */
+export const haproxyEnvironment: NodeJS.ProcessEnv = {
+  ...process.env,
+  PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin`,
+};
 
 /** Tells whether the program is here. */
 export function hasHaproxy(): boolean {
-  return spawnSync('haproxy', ['-v'], { env }).error === undefined;
+  return spawnSync('haproxy', ['-v'], { env: haproxyEnvironment }).error === undefined;
 }
 
 /** The output of its own check of a file; empty if the file is good. Throws if the program is missing. */
 export function checkSettings(path: string): string {
   const { error, status, stderr } = spawnSync('haproxy', ['-c', '-f', path], {
-    env,
+    env: haproxyEnvironment,
     encoding: 'utf8',
   });
   if (error !== undefined) throw error;
@@ -43,7 +46,7 @@ export function startHaproxy(port: number, gateways: readonly [number, number, n
     // Not every system allows as many descriptors, and no test reads the log.
     .replace(/^ {4}(?:maxconn 4000|log \/dev\/log local0)$/gm, '');
   writeFileSync(path, text);
-  const child = spawn('haproxy', ['-db', '-f', path], { env, stdio: 'ignore' });
+  const child = spawn('haproxy', ['-db', '-f', path], { env: haproxyEnvironment, stdio: 'ignore' });
   pid = child.pid ?? 0;
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());

@@ -147,6 +147,9 @@ test('the command line names one mode and its length', () => {
   assert.deepEqual(order('exports'), { mode: 'exports', rows: 2_000_000, cuts: 5 });
   const keys = { mode: 'keys', batches: 500, seed: 7 };
   assert.deepEqual(order('keys', '--batches', '500', '--seed', '7'), keys);
+  assert.deepEqual(order('http'), { mode: 'http', requests: 1_000_000, seed: 1 });
+  const http = { mode: 'http', requests: 1, seed: 117_644 };
+  assert.deepEqual(order('http', '--requests', '1', '--seed', '117644'), http);
   const explore = { mode: 'explore', minutes: 30, seed: null, only: '' };
   assert.deepEqual(order('explore'), explore);
   const repeated = { mode: 'explore', minutes: 2, seed: 7, only: 'history' };

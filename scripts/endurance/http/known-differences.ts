@@ -1,0 +1,61 @@
+// Known differences: requests that the gateway accepts and another reader refuses, each with its reason. And requests that the run
+// does not send, because the gateway is known to break a promise there.
+
+type Known = {
+  readonly reader: 'node' | 'haproxy';
+  readonly reason: string;
+  readonly applies: (text: string) => boolean;
+};
+
+const known: readonly Known[] = [
+  {
+    reader: 'haproxy',
+    reason: 'a # in the target: it belongs to the JSON text of a URL, and haproxy wants none',
+    applies: (text) => /^[A-Z]+ \/[^ \r\n]*#/m.test(text),
+  },
+  {
+    reader: 'haproxy',
+    reason:
+      'Connection: close beside keep-alive: the gateway and node keep the connection, haproxy does not',
+    applies: (text) => /connection:.*close/i.test(text) && /connection:.*keep-alive/i.test(text),
+  },
+  {
+    reader: 'haproxy',
+    reason: 'a body of GET in HTTP/1.0: haproxy refuses it, because some servers do not read it',
+    applies: (text) => /(?:GET|HEAD|DELETE) .*HTTP\/1.0\r\n(?:.+\r\n)*content-length/i.test(text),
+  },
+];
+
+/** The reason for which a reader may refuse or misread a stream; null: there is none. */
+export function knownDifference(reader: Known['reader'], text: string): string | null {
+  const found = known.find((one) => one.reader === reader && one.applies(text));
+  return found === undefined ? null : `${found.reader}: ${found.reason}`;
+}
+
+type LeftOut = { readonly reason: string; readonly applies: (text: string) => boolean };
+
+const leftOut: readonly LeftOut[] = [
+  {
+    reason: 'CONNECT with a path: the gateway closes the connection without a reply',
+    applies: (text) => /CONNECT \//.test(text),
+  },
+  {
+    reason: 'a bare LF in the request line: the gateway accepts it as HTTP/0.9',
+    applies: (text) => /^[A-Z]+ \/[^\r\n]*\n/m.test(text),
+  },
+  {
+    reason:
+      'a body for an endpoint that takes none: if it is malformed or does not come, the connection stays open behind the reply',
+    applies: (text) =>
+      /(?:GET|HEAD) \/.*\r\n(?:.+\r\n)*(?:transfer-encoding|content-length: *\d{4})/i.test(text),
+  },
+  {
+    reason: 'a transfer coding other than chunked: the connection stays open behind the reply',
+    applies: (text) => /transfer-encoding:(?![ \t]*chunked[ \t]*\r\n)/i.test(text),
+  },
+];
+
+/** The reason for which a stream is not sent; null: it is. */
+export function reasonToLeaveOut(text: string): string | null {
+  return leftOut.find((one) => one.applies(text))?.reason ?? null;
+}
