@@ -1,10 +1,9 @@
-// The promise of strict HTTP: one form of request line and Host, no header dropped, nothing after the beginning of another protocol, for
-// any segments. In random bytes, only requests that a strict reader finds are run. Complete requests before the first odd byte are
+// The promise of strict HTTP, beyond the cases of messages.test.ts: nothing runs after the beginning of another protocol, no body comes
+// before its head was found good. In random bytes, only requests that a strict reader finds are run. Complete requests before the first odd byte are
 // answered, and every connection gets an answer.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw } from '../../support/http.ts';
-import { at, parseStrictJson } from '../../support/strict-json.ts';
 import { createMutations, idsAllowedIn, idsIn } from './support/mutated-requests.ts';
 import { observeGateway } from './support/observed-gateway.ts';
 
@@ -37,66 +36,6 @@ async function ask(bytes: string, pieceBytes: number) {
 }
 
 const field = (count: number, bytes = 0) => `X: ${'y'.repeat(bytes)}\r\n`.repeat(count);
-
-const refused: readonly (readonly [what: string, bytes: string, status: number])[] = [
-  ['two spaces before the target', get(`GET  ${target} HTTP/1.1`), 400],
-  ['two spaces behind the target', get(`GET ${target}  HTTP/1.1`), 400],
-  ['a tab behind the target', get(`GET ${target}\tHTTP/1.1`), 400],
-  ['a space behind the version', get(`GET ${target} HTTP/1.1 `), 400],
-  ['a space before the method', get(` GET ${target} HTTP/1.1`), 400],
-  ['RTSP', get(`GET ${target} RTSP/1.0`), 400],
-  ['ICE', get(`SOURCE ${target} ICE/1.0`), 400],
-  ['a version in small letters', get(`GET ${target} http/1.1`), 400],
-  ['HTTP/1.2', get(`GET ${target} HTTP/1.2`), 400],
-  ['the absolute form', get(`GET http://localhost${target} HTTP/1.1`), 400],
-  ['two empty lines before it', `\r\n\r\n${smuggled}`, 400],
-  ['a bare line feed before it', `\n${smuggled}`, 400],
-  ['a bare carriage return before it', `\r\n\r${smuggled}`, 400],
-  ['bare line feeds', smuggled.replaceAll('\r\n', '\n'), 400],
-  ['a bare line feed in its headers', get(`GET ${target} HTTP/1.1`, `${host}A: b\nC: d\r\n`), 400],
-  ['a port that is none', get(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1:evil.example\r\n'), 400],
-  ['more behind an address', get(`GET ${target} HTTP/1.1`, 'Host: [::1]evil.example\r\n'), 400],
-  ['a list of hosts', get(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1:80, evil\r\n'), 400],
-  ['a second host', get(`GET ${target} HTTP/1.1`, `${host}${field(98)}${host}`), 400],
-  ['101 headers', get(`GET ${target} HTTP/1.1`, `${host}${field(100)}`), 431],
-  ['a thousand headers', get(`GET ${target} HTTP/1.1`, `${host}${field(1100)}`), 431],
-  ['headers of more than 16 KiB', get(`GET ${target} HTTP/1.1`, `${host}${field(2, 8200)}`), 431],
-  ['a head that never ends', `GET ${target} HTTP/1.1\r\n${host}X: ${'y'.repeat(16_400)}`, 431],
-  ['a path that never ends', `GET /${'y'.repeat(1024 ** 2 + 20)}`, 414],
-  ['a method that never ends', 'G'.repeat(40), 400],
-  [
-    'a compressed body',
-    `POST /db HTTP/1.1\r\n${host}${json}Content-Encoding: gzip\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
-    415,
-  ],
-  [
-    'trailers of more than 16 KiB',
-    `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n0\r\n${field(2, 8200)}\r\n`,
-    400,
-  ],
-  [
-    'a size of no digits',
-    `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n\r\n`,
-    400,
-  ],
-];
-
-// Some connections last for two seconds more, in case their client still sends: together.
-test('refuses whatever is not to the letter, in any segments', { concurrency: true }, async (t) => {
-  const asked = refused.map(([what, bytes, status]) =>
-    t.test(`${what}: ${status}`, async () => {
-      const sizes = [bytes.length, 1000, ...(bytes.length < 1000 ? [1] : [])];
-      const refuse = async (pieceBytes: number) => {
-        const reply = await ask(bytes, pieceBytes);
-        assert.equal(reply.status, status, `${pieceBytes}: ${reply.body}`);
-        assert.equal(at(parseStrictJson(reply.body), 'OUTCOME'), 'not_executed');
-      };
-      await Promise.all(sizes.map(refuse));
-    }),
-  );
-  await Promise.all(asked);
-  neverRun();
-});
 
 const headsOfBadForm: readonly (readonly [what: string, bytes: string, status: number])[] = [
   ['two spaces', get('HEAD  /livez HTTP/1.1'), 400],

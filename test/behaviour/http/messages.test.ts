@@ -1,0 +1,59 @@
+// The promise of strict HTTP, case by case: RFC 9112 has one reading here, in any segments. Bytes that are not to the letter are refused in
+// JSON, their connection ends, and nothing of them runs.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { openRaw, type RawReply } from '../../support/http.ts';
+import { at, parseStrictJson } from '../../support/strict-json.ts';
+import { type MessageCase, messageCases } from './support/message-cases.ts';
+import { observeGateway } from './support/observed-gateway.ts';
+
+const { gateway, proxy } = observeGateway();
+const next = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+/** Sends a case in pieces, reads its reply, and sees whether the connection goes on. */
+async function judge([, , bytes, status, connection]: MessageCase, pieceBytes: number) {
+  const client = await openRaw(gateway.port);
+  try {
+    const all = Buffer.from(bytes, 'latin1');
+    for (let from = 0; from < all.length; from += pieceBytes) {
+      const piece = all.subarray(from, from + pieceBytes);
+      await new Promise<void>((resolve) => client.socket.write(piece, () => resolve()));
+    }
+    const reply = await client.reply();
+    assert.equal(reply.status, status, String(reply.body));
+    if (status === 200) assert.match(String(reply.body), /"ROWS":\[\["good"\]\]/);
+    else assertRefused(reply);
+    assert.equal(reply.header('connection'), connection === 'open' ? 'keep-alive' : 'close');
+    if (connection === 'closed') assert.equal(await client.ended(), 'fin');
+    else client.send(next);
+    if (connection === 'open') assert.equal((await client.reply()).status, 404);
+    assert.equal(client.received(), '');
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+function assertRefused(reply: RawReply): void {
+  const body = parseStrictJson(reply.body);
+  assert.equal(at(body, 'OUTCOME'), 'not_executed');
+  assert.equal(typeof at(body, 'ERROR'), 'string');
+  assert.match(String(at(body, 'CODE')), /^[A-Z_]+$/);
+  assert.equal(reply.header('content-type'), 'application/json; charset=utf-8');
+  assert.equal(reply.header('x-content-type-options'), 'nosniff');
+  assert.equal(reply.header('cross-origin-resource-policy'), 'same-origin');
+  assert.ok(reply.header('x-request-id'));
+}
+
+// Some connections last for two seconds more, in case their client still sends: together.
+test('reads messages as RFC 9112 says, in any segments', { concurrency: true }, async (t) => {
+  const judged = messageCases.map((one) =>
+    t.test(`${one[0]} ${one[1]}: ${one[3]}, ${one[4]}`, async () => {
+      const { length } = one[2];
+      const sizes = [length, ...(length < 1000 ? [1] : [1000])];
+      await Promise.all(sizes.map((pieceBytes) => judge(one, pieceBytes)));
+    }),
+  );
+  await Promise.all(judged);
+  assert.ok(proxy.statements.some((statement) => statement.includes('good')));
+  assert.ok(proxy.statements.every((statement) => !statement.includes('never')));
+});
