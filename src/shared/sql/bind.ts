@@ -67,12 +67,22 @@ export function* bindInPieces(
   maxBytes: number,
   key: ParametersKey,
 ): Pieces<Bound> {
+  if (hasNothingToBind(sql, params, maxBytes)) return { ok: true, sql };
   const binding = new Binding(sql, params, maxBytes, key);
   for (;;) {
     const bound = binding.readOn(stepsInPiece);
     if (bound !== null) return bound;
     yield;
   }
+}
+
+/** The most bytes of UTF-8 for a UTF-16 unit. */
+const maxUnitBytes = 3;
+
+/** Whether the text is bound as it is, as its characters show. Reading its tokens would cost as much as its analysis. */
+function hasNothingToBind(sql: string, params: Parameters, maxBytes: number): boolean {
+  if (!Array.isArray(params) || params.length > 0 || sql.includes('?')) return false;
+  return !sql.includes(';') && maxUnitBytes * sql.length <= maxBytes;
 }
 
 class Binding {

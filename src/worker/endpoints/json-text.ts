@@ -29,7 +29,8 @@ export function* parseBody(
 ): Pieces<ParsedObject> {
   if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
   const isMarked = toleratesMark && body.subarray(0, 3).equals(byteOrderMark);
-  return yield* parseText(body.toString('utf8', isMarked ? 3 : 0), isLong);
+  const text = body.toString('utf8', isMarked ? 3 : 0);
+  return isLong ? yield* parseText(text, isLong) : parseObject(text);
 }
 
 /** The same for a text. */

@@ -103,8 +103,10 @@ function* decideSqlStep(
   const wish = wishOf(asked, caller, isReadOnly, showsWarnings);
   const maxBytes = context.maxStatementBytes();
   const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
-  const step = decided.ok ? decideStep(decided.statement, asked.expect) : decided;
-  return step.ok ? { ...step, named: null, claims: '', ownClaims: noClaims } : step;
+  if (!decided.ok) return decided;
+  const stepped = decideStep(decided.statement, asked.expect);
+  if (!stepped.ok) return stepped;
+  return { ok: true, step: stepped.step, named: null, claims: '', ownClaims: noClaims };
 }
 
 const batchInBatch = refuse(

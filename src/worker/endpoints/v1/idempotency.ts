@@ -1,5 +1,5 @@
 // The Idempotency-Key of a request: whether it may have one, and the hash of the request that it identifies. Pure.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import { type Caller, defaultCaller } from '../../../shared/clients/caller.ts';
 import type { Config } from '../../../shared/config/config.ts';
@@ -73,7 +73,7 @@ export function* keyOf(
   const owned = owner === defaultCaller.owner ? [] : [owner];
   return {
     ok: true,
-    key: { id: hash([section, header, ...owned]), request: hash([method, head.path, text]) },
+    key: { id: hashAll([section, header, ...owned]), request: hashAll([method, head.path, text]) },
   };
 }
 
@@ -101,29 +101,29 @@ function presentIn(expect: Fields): Fields {
 }
 
 /** The length of each text is hashed with it, so that no two lists of texts have the same hash. */
-function hash(texts: readonly string[]): string {
-  const sum = createHash('sha256');
-  for (const text of texts) sum.update(`${Buffer.byteLength(text)}:${text}`);
-  return sum.digest('hex');
+function hashAll(texts: readonly string[]): string {
+  let all = '';
+  for (const text of texts) all += `${Buffer.byteLength(text)}:${text}`;
+  return hash('sha256', all);
 }
 
 /** JSON with the members of each object in one order; numbers by their digits. @param steps how many values are left in this piece */
 function* canonical(value: object, steps: { left: number }): Pieces<string> {
-  const isList = Array.isArray(value);
-  const members = isList
-    ? value.map((item) => ['', item] as const)
-    : Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  const names = Array.isArray(value) ? null : Object.keys(value).sort();
+  const members: readonly unknown[] =
+    names?.map((name) => (value as Fields)[name]) ?? (value as []);
   const texts: string[] = [];
-  for (const [name, member] of members) {
+  for (const member of members) {
     steps.left -= 1;
     if (steps.left <= 0) {
       steps.left = stepsInPiece;
       yield;
     }
-    const text = isLeaf(member) ? leafText(member) : yield* canonical(member, steps);
-    texts.push(isList ? text : `${JSON.stringify(name)}:${text}`);
+    const text = isLeaf(member) ? leafText(member) : yield* canonical(member as object, steps);
+    const name = names?.[texts.length];
+    texts.push(name === undefined ? text : `${JSON.stringify(name)}:${text}`);
   }
-  return isList ? `[${texts.join()}]` : `{${texts.join()}}`;
+  return names === null ? `[${texts.join()}]` : `{${texts.join()}}`;
 }
 
 function isLeaf(value: unknown): boolean {

@@ -47,6 +47,17 @@ test('replaces placeholders by values, in order and by name', () => {
   assert.equal(bound('select 1 from t where a=? ;', [1]), 'select 1 from t where a=1 ;');
 });
 
+test('a text without placeholders is bound only to no values, within the limit', () => {
+  for (const sql of ['select 1', "select '?'", 'select ÄÖÜ']) {
+    const bytes = Buffer.byteLength(sql);
+    assert.equal(bound(sql, []), sql);
+    assert.deepEqual(bindWithin(sql, [], bytes), { ok: true, sql });
+    assert.equal(code(bindWithin(sql, [], bytes - 1)), 'STATEMENT_TOO_LARGE', sql);
+  }
+  assert.equal(code(bind('select 1; select 2', [])), 'PARAMS_SEVERAL');
+  assert.equal(code(bind('select 1', [1])), 'PARAMS_COUNT');
+});
+
 test('leaves placeholders in literals, names and comments alone', () => {
   const rest = '\'? :a\' "? :a" `? :a` /* ? :a */ # ? :a\n-- ? :a\n/*+ X(1) */ @x:=1';
   assert.equal(bound(`select ${rest} ?`, [1]), `select ${rest} 1`);

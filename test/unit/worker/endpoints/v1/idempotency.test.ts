@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createCaller, defaultCaller } from '../../../../../src/shared/clients/caller.ts';
 import { defaultClient } from '../../../../../src/shared/clients/client.ts';
 import { allAtOnce } from '../../../../../src/shared/pieces.ts';
+import { parseObject } from '../../../../../src/worker/endpoints/json-text.ts';
 import { checkKey, keyOf } from '../../../../../src/worker/endpoints/v1/idempotency.ts';
 
 const table = { idempotencyTable: 'request_keys' };
@@ -54,6 +55,19 @@ test('the same key of another client, or of another user of it, is another key',
 test('a key of the client default is hashed as it was before there were clients', () => {
   const sum = createHash('sha256').update('4:shop').update('3:key').digest('hex');
   assert.equal(keyFor('shop', 'key').id, sum);
+});
+
+test('a request is hashed as in earlier versions: gateways of both may share a table', () => {
+  const body = `{"timeout_ms":5,"statements":[
+    {"sql":"insert into t values (?, :ä, ?)","params":[1.50,"ß\\ud83d\\ude00",null,[true,{"$binary":"AAE="}]]},
+    {"params":{"b":-0,"a":12345678901234567890},"sql":"x","expect":{"affected_rows":{"max":2,"min":1}}}],
+    "isolation":"serializable","section":null}`;
+  const parsed = parseObject(body);
+  assert.ok(parsed.ok);
+  assert.equal(
+    keyFor('shop', 'key', { path: '/v1/batch', fields: parsed.exact() }).request,
+    '0c0c1cd0b299127cdf797377678878389b2b48903f9de4ac5e09a625cf606af7',
+  );
 });
 
 test('method, path and every field make another request; time and retries do not', () => {
