@@ -57,7 +57,7 @@ export type TableDescription = {
 };
 
 /** Without transactions, a key would remain after its work was undone. */
-export const rightEngine = 'InnoDB';
+const rightEngine = 'InnoDB';
 
 type Cells = readonly (string | null)[];
 
@@ -72,14 +72,18 @@ export async function findTableFaults(
   return findDifferences(await fetchDescription(connection, table));
 }
 
-/** The engine of the table; null: the account sees no such table. Rejects as `findTableFaults` does. */
-export async function fetchEngine(
-  connection: Connection,
-  { schema, name }: IdempotencyTable,
-): Promise<string | null> {
+/** ER_DATA_OUT_OF_RANGE: the error of `writeEngineProof` for a table of another engine, or one that the account does not see. */
+export const otherEngine = 1690;
+
+/**
+ * A statement that fails unless the table has the right engine. It adds to the largest BIGINT, which every sql_mode refuses, and not with
+ * DO, which succeeds in any case.
+ */
+export function writeEngineProof({ schema, name }: IdempotencyTable): string {
   const where = `TABLE_SCHEMA = ${literal(schema)} AND TABLE_NAME = ${literal(name)}`;
-  const sql = `SELECT ENGINE FROM information_schema.TABLES WHERE ${where}`;
-  return (await fetchRows(connection, sql))[0]?.[0] ?? null;
+  const engine = `(SELECT ENGINE FROM information_schema.TABLES WHERE ${where})`;
+  const isRight = `${engine} <=> x'${Buffer.from(rightEngine).toString('hex')}'`;
+  return `SELECT 9223372036854775807 + IF(${isRight}, 0, 1)`;
 }
 
 async function fetchDescription(

@@ -20,6 +20,8 @@ export type Break =
     }
   /** The key is committed already. */
   | { readonly kind: 'taken' }
+  /** The idempotency table has no transactions, or is not there. Nothing was executed, and no transaction has begun. */
+  | { readonly kind: 'other engine' }
   /** The idempotency table cannot be used. */
   | { readonly kind: 'no table' }
   | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
@@ -32,8 +34,8 @@ export type Break =
     }
   | { readonly kind: 'lost' };
 
-/** Everything except a key that is taken, whose row says what to report. */
-export type Interruption = Exclude<Break, { kind: 'taken' }>;
+/** Everything except a key that is taken, whose row says what to report, and a table whose check does. */
+export type Interruption = Exclude<Break, { kind: 'taken' | 'other engine' }>;
 
 /** Deadlock, lock wait, snapshot, conflict in a replication group: the same batch may succeed the next time. */
 const worthAnotherTry = new Set([1213, 1205, 1020, 3101]);

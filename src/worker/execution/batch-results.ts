@@ -60,7 +60,7 @@ export class TextResults implements LeaseSink {
     this.#rows = 0;
     if (this.current.role === 'warnings') this.#beginWarnings(columns);
     else if (this.current.role === 'step') this.#events.sink.columns(columns, this.#isCall);
-    else refuseRows();
+    else if (this.current.role !== 'engine proof') refuseRows();
   }
 
   tooWide(): void {
@@ -72,13 +72,14 @@ export class TextResults implements LeaseSink {
       this.#events.warnings.rows.row(bytes, start, end);
       return;
     }
+    if (this.current.role === 'engine proof') return;
     this.#rows += 1;
     if (this.#hasRoom(end - start)) this.#events.sink.row(bytes, start, end);
   }
 
   /** If rows are counted, or are no reply, they are taken one by one. */
   rows(ahead: PacketsAhead): void {
-    if (this.current.role === 'warnings') return;
+    if (this.current.role !== 'step') return;
     if (this.#expect !== null || !this.#hasRoom(0)) return;
     this.#events.sink.rows?.(ahead);
   }

@@ -17,14 +17,14 @@ import {
   type RunSink,
   succeeded,
 } from './execution.ts';
-import type { KeyAttempt } from './idempotency/key-store.ts';
+import type { KeyAttempt, KeyStore } from './idempotency/key-store.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
 import { SessionLease } from './session-lease.ts';
 import type { StopReason } from './stop-reason.ts';
 import { areUndoable } from './undoable-tables.ts';
-import type { Batch } from './work.ts';
+import type { Batch, BatchStep } from './work.ts';
 
 /** The parts of a server that a batch uses. */
 export type BatchContext = Pick<RunContext, 'address' | 'pool' | 'control' | 'consistency'>;
@@ -170,8 +170,20 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     );
   }
 
-  /** Why it does not begin, if only the server can tell; null: it begins. */
-  readonly check = async (session: Session): Promise<RunEnd | null> => {
+  get check(): SessionUser['check'] {
+    return this.#mustAsk ? (session) => this.#ask(session) : null;
+  }
+
+  /** Whether only the server can tell if it begins. */
+  get #mustAsk(): boolean {
+    const { mustUndo, steps } = this.#batch;
+    const attempt = this.#attempt;
+    const mustAskOfKey = attempt !== null && (attempt.hasPredecessor || !attempt.store.isBelieved);
+    return mustUndo !== null || mustAskOfKey || steps.some(mustProve);
+  }
+
+  /** Why it does not begin; null: it begins. */
+  async #ask(session: Session): Promise<RunEnd | null> {
     const { mustUndo } = this.#batch;
     const attempt = this.#attempt;
     try {
@@ -182,21 +194,21 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
       const doubted = await this.#findDoubt(session);
       if (doubted !== null) return doubted;
       await attempt?.endPredecessor(session);
-      const isUsable = attempt === null || (await attempt.store.isUsable(session));
-      return isUsable ? null : { kind: 'key refused', reason: 'no table' };
+      if (attempt === null || attempt.store.isBelieved) return null;
+      return await checkTable(attempt.store, session);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       if (attempt === null) return { kind: 'not executed', reason: 'server unavailable' };
       attempt.store.refused(error.errno);
-      return { kind: 'key refused', reason: 'no table' };
+      return noTable;
     }
-  };
+  }
 
   /** Why a read-only batch does not begin: one of its statements may do more. Null: none may. */
   async #findDoubt({ connection }: Session): Promise<RunEnd | null> {
-    for (const [number, { statement }] of this.#batch.steps.entries()) {
-      const { sql, isReadOnly, effects } = statement;
-      if (!isReadOnly || sql === null || !needsProof(effects)) continue;
+    for (const [number, step] of this.#batch.steps.entries()) {
+      const { sql, effects } = step.statement;
+      if (sql === null || !mustProve(step)) continue;
       const doubt = await findReadOnlyDoubt(connection, sql, effects);
       if (doubt !== null) return { kind: 'not only reading', doubt, statement: number };
     }
@@ -264,12 +276,27 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
         if (await this.#lookUp(work, session)) return null;
         continue;
       }
+      if (broken.kind === 'other engine') {
+        const refused = await this.#explainTable(session);
+        if (refused !== null) return refused;
+        continue;
+      }
       const outcome = await work.undo(broken);
       if (!(await this.#mayRunAgain(broken, outcome, retries, session)))
         return this.#describe(broken, outcome);
       if (broken.kind === 'refused' && broken.isOfKey) continue;
       retries += 1;
       this.#events.sink.restart();
+    }
+  }
+
+  /** The whole check says what is wrong with the idempotency table. Null: it has changed since, and is usable. */
+  async #explainTable(session: Session): Promise<RunEnd | null> {
+    const { store } = this.#attempt as KeyAttempt;
+    try {
+      return await checkTable(store, session);
+    } catch {
+      return this.#describe({ kind: 'lost' }, 'unknown');
     }
   }
 
@@ -382,4 +409,22 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     }
     report();
   }
+}
+
+const noTable: RunEnd = { kind: 'key refused', reason: 'no table' };
+
+/** Why a batch with a key does not begin; null: the idempotency table is usable. Rejects when the connection is lost. */
+async function checkTable(store: KeyStore, session: Session): Promise<RunEnd | null> {
+  try {
+    return (await store.isUsable(session)) ? null : noTable;
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    store.refused(error.errno);
+    return noTable;
+  }
+}
+
+/** Whether a statement that must only read may do more, as far as its text shows. */
+function mustProve({ statement: { isReadOnly, sql, effects } }: BatchStep): boolean {
+  return isReadOnly && sql !== null && needsProof(effects);
 }

@@ -6,7 +6,8 @@ import type { Batch, BatchStep } from './work.ts';
 /** One statement of a text. */
 export type Piece = {
   readonly sql: string;
-  readonly role:
+  readonly role: /** Fails unless the idempotency table has transactions. Outside of the transaction: it reads. */
+    | 'engine proof'
     | 'preamble'
     /** Sets the gateway's own savepoint. */
     | 'savepoint'
@@ -28,6 +29,9 @@ export type Piece = {
 /** Statements that are sent together; the server stops at the first one that fails. */
 export type BatchText = { readonly sql: string; readonly pieces: readonly Piece[] };
 
+/** The statements that take a key. */
+export type KeyTexts = { readonly engineProof: string; readonly insertion: string };
+
 /** A text takes no further statement beyond this length. */
 const maxTextBytes = 256 * 1024;
 const separator = '\n;';
@@ -39,20 +43,21 @@ const separator = '\n;';
  * alone, when all results are known.
  * @param savepoint a name that no client can know
  * @param maxBytes the longest text that the server takes
- * @param insertion takes the batch's key before anything is read: a snapshot would be older. Then the proof comes with the reply.
+ * @param key takes the batch's key before anything is read: a snapshot would be older. Then the proof comes with the reply.
  */
 export function writeTexts(
   batch: Batch,
   savepoint: string,
   maxBytes: number,
-  insertion: string | null,
+  key: KeyTexts | null,
 ): readonly BatchText[] {
   const texts = new Texts(Math.min(maxBytes, maxTextBytes));
+  if (key !== null) texts.add({ sql: key.engineProof, role: 'engine proof', step: null });
   if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
-  if (insertion !== null) texts.add({ sql: insertion, role: 'key', step: null });
+  if (key !== null) texts.add({ sql: key.insertion, role: 'key', step: null });
   batch.steps.forEach((step, number) => {
     const piece: Piece = { sql: step.sql, role: 'step', step: number };
-    const isLast = insertion === null && number === batch.steps.length - 1;
+    const isLast = key === null && number === batch.steps.length - 1;
     const own = withWarnings(piece, step);
     const pieces = batch.isAtomic ? withProof(own, step, number, isLast, savepoint) : own;
     for (const one of pieces) texts.add(one);

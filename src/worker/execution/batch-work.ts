@@ -1,5 +1,6 @@
 // The statements of a batch on its session: sent, judged, committed or undone.
 import { randomUUID } from 'node:crypto';
+import { otherEngine } from '../../shared/database/idempotency-table.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointName } from '../../shared/sql/transactions.ts';
 import type { Outcome } from '../failure/failure.ts';
@@ -56,8 +57,7 @@ export class BatchWork {
     this.#attempt = attempt;
     this.#lease = lease;
     this.#owner = owner;
-    const insertion = attempt?.insertion ?? null;
-    this.#texts = writeTexts(batch, this.#savepoint, lease.session.maxTextBytes, insertion);
+    this.#texts = writeTexts(batch, this.#savepoint, lease.session.maxTextBytes, attempt);
   }
 
   /** Whether its transaction has the key, or had it. */
@@ -112,7 +112,10 @@ export class BatchWork {
     if (error !== null && isProof(role) && error.errno === noSavepoint) {
       return { kind: 'fault', fault: { kind: 'ended' }, step: step ?? 0 };
     }
-    if (error !== null && role === 'key') return this.#keyRefused(error);
+    if (error !== null && role === 'engine proof' && error.errno === otherEngine)
+      return { kind: 'other engine' };
+    if (error !== null && (role === 'key' || role === 'engine proof'))
+      return this.#keyRefused(error);
     if (error !== null && role === 'reply' && tableErrors.has(error.errno)) {
       return this.#tableRefused(error);
     }

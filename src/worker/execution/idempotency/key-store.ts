@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import {
-  fetchEngine,
   findTableFaults,
   type IdempotencyTable,
-  rightEngine,
+  writeEngineProof,
 } from '../../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import { isSameServer, type LostSession } from '../../../shared/mysql/identity.ts';
@@ -28,7 +27,7 @@ export type KeptRow = {
   readonly reply: Buffer | null;
 };
 
-/** A table that was found good is not fully checked again for this time. */
+/** A table that was found good is not fully checked again for this time, unless the server refuses to use it. */
 const believedMs = 60_000;
 /** The log reports faults once in this time. */
 const reportMs = 10_000;
@@ -37,23 +36,29 @@ const reportMs = 10_000;
 export class KeyStore {
   readonly table: IdempotencyTable;
   readonly locks = new KeyLocks();
+  /**
+   * Fails unless the table has transactions. Part of each attempt, before anything else: the server does not report that a key is written
+   * outside of the transaction.
+   */
+  readonly engineProof: string;
   readonly #log: Log;
   #goodUntil = Number.NEGATIVE_INFINITY;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(table: IdempotencyTable, log: Log) {
     this.table = table;
+    this.engineProof = writeEngineProof(table);
     this.#log = log;
   }
 
-  /**
-   * Whether the table is what it must be; asked on a session outside of any transaction. Rejects when the connection is lost. It asks for
-   * the engine each time: the server does not report that a key is written outside of the transaction.
-   */
+  /** Whether the table was found good so recently that only its engine is checked again. */
+  get isBelieved(): boolean {
+    return performance.now() < this.#goodUntil;
+  }
+
+  /** Whether the table is what it must be; asked on a session outside of any transaction. Rejects when the connection is lost. */
   async isUsable({ connection }: Session): Promise<boolean> {
     const now = performance.now();
-    const isBelieved = now < this.#goodUntil;
-    if (isBelieved && (await fetchEngine(connection, this.table)) === rightEngine) return true;
     this.#goodUntil = Number.NEGATIVE_INFINITY;
     const faults = await findTableFaults(connection, this.table);
     if (faults.length === 0) this.#goodUntil = now + believedMs;
@@ -105,6 +110,15 @@ export class KeyAttempt {
     this.owner = owner;
     this.#key = key;
     this.#predecessor = predecessor;
+  }
+
+  /** Whether the session of an attempt before must be ended first. */
+  get hasPredecessor(): boolean {
+    return this.#predecessor !== null;
+  }
+
+  get engineProof(): string {
+    return this.store.engineProof;
   }
 
   /** Takes the key: fails with 1062 if the key is committed already, and waits while another transaction has it. */

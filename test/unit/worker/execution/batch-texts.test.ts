@@ -1,7 +1,7 @@
 // Which statements of a batch are sent together, and which wait for a check.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeTexts } from '../../../../src/worker/execution/batch-texts.ts';
+import { type KeyTexts, writeTexts } from '../../../../src/worker/execution/batch-texts.ts';
 import { noEffects } from '../../../../src/worker/execution/statement-effects.ts';
 import type { Batch, Expectation, Statement } from '../../../../src/worker/execution/work.ts';
 
@@ -36,6 +36,7 @@ function textsOf(
   steps: Batch['steps'],
   wish: Partial<Batch> = {},
   maxBytes = 1024 ** 2,
+  key: KeyTexts | null = null,
 ): readonly string[] {
   const batch: Batch = {
     kind: 'batch',
@@ -49,7 +50,7 @@ function textsOf(
     key: null,
     ...wish,
   };
-  return writeTexts(batch, 's', maxBytes, null).map(({ sql }) => sql);
+  return writeTexts(batch, 's', maxBytes, key).map(({ sql }) => sql);
 }
 
 const lines = (...sql: string[]) => sql.join('\n;');
@@ -57,6 +58,13 @@ const lines = (...sql: string[]) => sql.join('\n;');
 test('a batch without conditions is one text, with its proof at the end and without COMMIT', () => {
   assert.deepEqual(textsOf([stepOf('a'), stepOf('b')]), [
     lines('ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s', 'a', 'b', 'RELEASE SAVEPOINT s'),
+  ]);
+});
+
+test('the engine of the idempotency table is checked before the transaction, and the key is taken before anything else in it', () => {
+  const key = { engineProof: 'e', insertion: 'k' };
+  assert.deepEqual(textsOf([stepOf('a'), stepOf('b')], {}, 1024 ** 2, key), [
+    lines('e', 'ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s', 'k', 'a', 'b'),
   ]);
 });
 
