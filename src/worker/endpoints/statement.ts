@@ -150,14 +150,15 @@ export function decideAnalysed(
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
-  // The pipeline would refuse what a READ ONLY transaction does not allow.
+  // It asks its own session behind the statement.
+  const asksMore = rollbackOnError || asksServer || showsWarnings;
+  // The pipeline would refuse what a READ ONLY transaction does not allow, so that a read-only request needs none of its own there.
   const maySharePlace =
     isRead &&
     isClean &&
-    format !== null &&
+    !asksMore &&
     readOnlyAllowed &&
     !readsEarlierSession &&
-    !isReadOnly &&
     sql.length <= longestPipelined &&
     !takesTime.test(sql);
   const mayShareReply =

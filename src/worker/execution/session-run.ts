@@ -324,8 +324,10 @@ export class SessionRun implements SessionUser, QueryEvents {
     const { leavesSessionClean, isReadOnly, shape, effects } = this.#statement;
     const failure = error === null ? null : this.#describe(error);
     this.#times.enter('over');
-    const isClean = flagsClean && leavesSessionClean && !isReadOnly && effects.isHarmless();
-    if (isClean && shape !== null) {
+    const isHarmless = leavesSessionClean && effects.isHarmless();
+    const isClean = flagsClean && isHarmless && !isReadOnly;
+    // The flags of a read-only statement show the transaction around it. The pipeline looks at its own.
+    if (shape !== null && (isReadOnly ? isHarmless : isClean)) {
       pipeline?.latencies.noteOutside(shape, this.#times.workedMs, this.#owner.resultBytes);
     }
     try {

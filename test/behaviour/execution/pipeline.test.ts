@@ -79,6 +79,19 @@ describe('two workers', () => {
     assert.equal((await outcomes(gateway, 'ok')) - okBefore, reads);
   });
 
+  test('read-only requests share connections too, and nothing is written for them', async () => {
+    const gateway = gatewayOf();
+    await untilPipelined(gateway, 100, () =>
+      forEach(rows, async (id) => {
+        const SQL = `select v, id from t where id = ${id}`;
+        const reply = await gateway.dbPost({ SQL, READ_ONLY: true });
+        assert.deepEqual(rowsOf(reply), [[`value of ${id}`, id]]);
+      }),
+    );
+    const refused = await gateway.dbPost({ SQL: 'delete from t', READ_ONLY: true });
+    assert.equal(documentOf(refused, 403).CODE, 'READ_ONLY');
+  });
+
   test('errors reach only the requests that caused them', async () => {
     const gateway = gatewayOf();
     // Overflows with any number but 0, so that the shape can be quick before it fails.

@@ -60,14 +60,17 @@ test('a plain read leaves its session clean and may share a connection', () => {
   );
   assert.equal(statement.shape, statementOf({ SQL: 'select * from t where id = 8' }).shape);
   assert.notEqual(statement.shape, null);
+  const readOnly = statementOf({ SQL: 'select * from t where id = 9', READ_ONLY: true });
+  assert.deepEqual([readOnly.shape, readOnly.isReadOnly], [statement.shape, true]);
 });
 
-test('a statement that writes, takes time, reads the session or runs read-only runs alone', () => {
+test('a statement that writes, takes time, reads the session or asks its own session more runs alone', () => {
   for (const request of [
     { SQL: 'insert into t values (1)' },
     { SQL: 'select sleep(1)' },
     { SQL: 'select last_insert_id()' },
-    { SQL: 'select 1', READ_ONLY: true },
+    { SQL: 'select 1', ROLLBACK_ON_ERROR: true },
+    { SQL: 'select f_unknown()', READ_ONLY: true },
     { SQL: 'select 1; select 2' },
   ]) {
     assert.equal(statementOf(request).shape, null, request.SQL);
