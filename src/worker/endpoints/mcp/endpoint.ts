@@ -1,7 +1,8 @@
 // /mcp: takes one message of the Model Context Protocol, has the package answer it, and runs the tools that it calls.
+
 import { createToolHeads } from '../../encode/formats/tool-json.ts';
+import { typedHeaders } from '../../encode/head.ts';
 import { refuse } from '../../failure/failure.ts';
-import { sendText } from '../../http/failure-reply.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
 import type { Call, Decision, SqlEndpoint } from '../endpoint.ts';
 import type { Fields } from '../fields.ts';
@@ -96,11 +97,8 @@ function send(
   { requestId }: RequestRecord,
 ): void {
   if (response.destroyed) return;
-  response.addHeaders(['X-Request-ID', requestId]);
-  if (contentType !== null) {
-    sendText(response, body, contentType, status);
-    return;
-  }
-  response.writeHead(status, ['Cache-Control', 'no-store', 'Content-Length', '0']);
-  response.end();
+  const typed = contentType === null ? ['Cache-Control', 'no-store'] : typedHeaders(contentType);
+  const length = ['Content-Length', String(body.length)];
+  response.writeHead(status, [...typed, 'X-Request-ID', requestId, ...length]);
+  response.end(body);
 }

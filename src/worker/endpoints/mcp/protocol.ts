@@ -1,5 +1,6 @@
 // The Model Context Protocol by its own package, which is loaded at the first request. It decides about revisions, headers and JSON-RPC,
 // holds nothing between requests, and gets no credentials.
+import { randomUUID } from 'node:crypto';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { version } from '../../../shared/process/build.ts';
 import type { ToolDefinition, ToolResult } from './tools.ts';
@@ -19,7 +20,15 @@ export type ProtocolReply = {
   readonly status: number;
   /** Null: the reply has no body. */
   readonly contentType: string | null;
-  readonly body: string;
+  readonly body: Buffer;
+};
+
+/** The package's list of a client's tools, in the two parts around the id of the message. */
+type KeptList = Omit<ProtocolReply, 'body'> & {
+  /** All that the list depends on, beside the tools. */
+  readonly asked: string;
+  readonly before: Buffer;
+  readonly after: Buffer;
 };
 
 /** Texts from the operator's side. They say what holds for all results. */
@@ -45,12 +54,46 @@ export function protocolHeaders(headers: readonly string[]): Readonly<Record<str
   return chosen;
 }
 
+/** A longer message is not kept with its list. */
+const maxAskedLength = 4096;
+
 /** Answers messages. One for each worker. */
 export class Protocol {
   #handler: Promise<McpHttpHandler> | null = null;
+  /** The last list of each client's tools: the package takes a millisecond for a hundred. */
+  readonly #lists = new WeakMap<readonly ToolDefinition[], KeptList>();
+  /** The id of the message that asks for a list which is kept. No client can know it. */
+  readonly #listId = randomUUID();
 
   /** Answers one message. Rejects if the package cannot be loaded. */
   async answer(message: Message): Promise<ProtocolReply> {
+    const list = message.body.method === 'tools/list' ? await this.#listFor(message) : null;
+    if (list === null) return this.#ask(message);
+    const { status, contentType, before, after } = list;
+    const id = Buffer.from(JSON.stringify(message.body.id));
+    return { status, contentType, body: Buffer.concat([before, id, after]) };
+  }
+
+  /** Null: the reply to this message is not kept. */
+  async #listFor(message: Message): Promise<KeptList | null> {
+    const { headers, definitions } = message;
+    const { id: givenId, ...wanted } = message.body;
+    const asked = JSON.stringify([headers, wanted]);
+    const hasId = typeof givenId === 'number' || typeof givenId === 'string';
+    if (!hasId || asked.length > maxAskedLength) return null;
+    const known = this.#lists.get(definitions);
+    if (known?.asked === asked) return known;
+    const id = this.#listId;
+    const { status, contentType, body } = await this.#ask({ ...message, body: { ...wanted, id } });
+    const [before, after, ...others] = body.toString().split(JSON.stringify(id));
+    if (before === undefined || after === undefined || others.length > 0) return null;
+    const parts = { before: Buffer.from(before), after: Buffer.from(after) };
+    const list = { asked, status, contentType, ...parts };
+    this.#lists.set(definitions, list);
+    return list;
+  }
+
+  async #ask(message: Message): Promise<ProtocolReply> {
     this.#handler ??= this.#load();
     const handler = await this.#handler;
     const { method, headers, body } = message;
@@ -58,7 +101,8 @@ export class Protocol {
     const authInfo = { token: '', clientId: '', scopes: [], extra: { message } };
     const response = await handler.fetch(request, { parsedBody: body, authInfo });
     const contentType = response.headers.get('content-type');
-    return { status: response.status, contentType, body: await response.text() };
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, contentType, body: bytes };
   }
 
   /** If the package cannot be loaded, the next message tries again. */

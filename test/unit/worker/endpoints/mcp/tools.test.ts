@@ -63,6 +63,41 @@ test('the list is built once for each client, and again when the named statement
   assert.equal(unnamed.of(client), unnamed.of(client));
 });
 
+const headers = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2025-11-25',
+};
+
+function messageOf(body: Buffer): { readonly id: unknown; readonly result: object } {
+  return JSON.parse(/^data: (.*)$/m.exec(body.toString())?.[1] ?? '');
+}
+
+test('a list that is kept is what its client would get from the package, with the id of its message', async () => {
+  const protocol = new Protocol();
+  const first = [toolOf('one').definition];
+  const ask = async (id: unknown, definitions = first, further = {}) => {
+    const body = { jsonrpc: '2.0', id, method: 'tools/list' };
+    const given = { ...headers, ...further };
+    const message = { method: 'POST', headers: given, body, definitions, call: () => null };
+    const reply = await protocol.answer(message);
+    const fresh = await new Protocol().answer(message);
+    assert.deepEqual([reply.status, reply.contentType], [fresh.status, fresh.contentType]);
+    assert.equal(reply.body.toString(), fresh.body.toString());
+    return reply.status === 200 ? messageOf(reply.body) : { id: null, result: null };
+  };
+  for (const id of [1, 2, 'a "quoted" id', 2]) {
+    const { id: answered, result } = await ask(id);
+    assert.equal(answered, id);
+    assert.deepEqual(result, { tools: first });
+  }
+  // As when named statements are loaded again, and for another client.
+  const second = [toolOf('two').definition, toolOf('"id":1').definition];
+  assert.deepEqual((await ask(1, second)).result, { tools: second });
+  assert.equal((await ask(1, second, { accept: 'text/html' })).result, null);
+  assert.deepEqual((await ask(1)).result, { tools: first });
+});
+
 test('a result is structured content too if the tool has an outputSchema, and an error is not', async () => {
   const protocol = new Protocol();
   const definitions = [toolOf('plain').definition, toolOf('structured', true).definition];
@@ -71,16 +106,12 @@ test('a result is structured content too if the tool has an outputSchema, and an
     const params = { name, arguments: {} };
     const { body } = await protocol.answer({
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2025-11-25',
-      },
+      headers,
       body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
       definitions,
       call: () => Promise.resolve(ok ? { ok, json } : { ok, json, failure: null }),
     });
-    return (JSON.parse(/^data: (.*)$/m.exec(body)?.[1] ?? '') as { result: object }).result;
+    return messageOf(body).result;
   };
   const content = [{ type: 'text', text: '{"rows":[["1"]]}' }];
   assert.deepEqual(await call('plain', true), { content });
