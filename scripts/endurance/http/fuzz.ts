@@ -131,6 +131,8 @@ class Trial {
     let read: readonly Understood[] = [];
     for (let left = 2; left > 0 && read.length < wanted; left -= 1) {
       const { text } = await talk(target, [bytes], { wanted, thenEnd });
+      if (text === '')
+        throw new Error(`no answer at ${target.path} to ${toAscii(bytes.toString('latin1'))}`);
       read = understoodIn(readReplies(text) ?? []);
     }
     return read;
@@ -181,7 +183,7 @@ class Trial {
     const repeat = `scripts/soak http --seed ${seed} --requests 1`;
     this.#breaches.push({
       promise,
-      example: `${repeat}\n  sent ${JSON.stringify(text)}\n  ${what}`,
+      example: `${repeat}\n  sent ${toAscii(text)}\n  ${what}`,
     });
   }
 
@@ -196,4 +198,12 @@ function piecesOf({ text, cuts }: Stream): readonly Buffer[] {
   return ends
     .map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end))
     .filter(({ length }) => length > 0);
+}
+
+/** One character a byte, as a literal of JavaScript in ASCII. */
+function toAscii(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[\x7f-\xff]/g,
+    (byte) => `\\x${byte.charCodeAt(0).toString(16)}`,
+  );
 }

@@ -9,6 +9,23 @@ type Known = {
 
 const known: readonly Known[] = [
   {
+    reader: 'node',
+    reason: 'a tab around a length: RFC 9110 allows it (section 5.5), node does not',
+    applies: (text) =>
+      /content-length:(?:[ ]*\t[ \t]*\d+[ \t]*|[ \t]*\d+[ ]*\t[ \t]*)\r/i.test(text),
+  },
+  {
+    reader: 'node',
+    reason:
+      'a space behind keep-alive in HTTP/1.0: for node it is another word, and the connection ends',
+    applies: (text) => /HTTP\/1\.0\r\n(?:.+\r\n)*connection:.*[ \t]\r/i.test(text),
+  },
+  {
+    reader: 'node',
+    reason: 'Connection in trailers: RFC 9110 forbids it (section 6.5.1), and node obeys it',
+    applies: (text) => /\n0+(?:;.*)?\r\n(?:.+\r\n)*connection:/i.test(text),
+  },
+  {
     reader: 'haproxy',
     reason: 'a # in the target: it belongs to the JSON text of a URL, and haproxy wants none',
     applies: (text) => /^[A-Z]+ \/[^ \r\n]*#/m.test(text),

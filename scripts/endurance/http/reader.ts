@@ -16,7 +16,14 @@ const broken = new WeakSet<Duplex>();
 function add(socket: Duplex, count: number): void {
   const left = (answering.get(socket) ?? 0) + count;
   answering.set(socket, left);
-  if (left === 0 && broken.has(socket)) socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+  if (left > 0 || !broken.has(socket) || !socket.writable) return;
+  socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+}
+
+/** Ends a connection behind the replies to what came before. The end of such a request is reported in this turn. */
+function endInTurn(socket: Duplex): void {
+  broken.add(socket);
+  setImmediate(add, socket, 0);
 }
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -30,14 +37,13 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+// A client leaves when it has heard enough.
+server.on('connection', (socket) => socket.on('error', () => {}));
 server.on('request', answer);
 // Node would refuse it.
 server.on('checkExpectation', answer);
-// By default, node would forget the requests before the bytes that it refuses.
-server.on('clientError', (_error, socket) => {
-  broken.add(socket);
-  // The end of a request whose bytes came before is reported in this turn.
-  setImmediate(add, socket, 0);
-});
+// By default, node would forget the requests before the bytes that it refuses, and before CONNECT.
+server.on('clientError', (_error, socket) => endInTurn(socket));
+server.on('connect', (_request, socket) => endInTurn(socket));
 server.listen(socketPath, () => process.send?.('ready'));
 process.once('disconnect', () => process.exit(0));
