@@ -4,7 +4,14 @@ import { isAllowed } from '../shared/clients/client.ts';
 import type { Config } from '../shared/config/config.ts';
 import { allAtOnce, longFrom } from '../shared/pieces.ts';
 import { jsonType } from './encode/head.ts';
-import type { Call, Decision, Need, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import type {
+  Call,
+  Decision,
+  Need,
+  PlainEndpoint,
+  Route,
+  SqlEndpoint,
+} from './endpoints/endpoint.ts';
 import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
 import { type Failure, forbidden, refusal } from './failure/failure.ts';
 import { endWithFault, sendFailure, sendText } from './http/failure-reply.ts';
@@ -228,11 +235,22 @@ export class App {
     if (access === 'driver')
       record.driverUser = parseBasic(request.headers.authorization)?.user ?? null;
     if (endpoint.kind === 'sql') this.#read(received, endpoint);
-    else {
-      // Nothing reads its body. If that is malformed, the server says so while the handler waits for its answer.
-      if (!request.complete) request.drop();
-      endpoint.handle(request, response, head, record);
-    }
+    else if (request.complete) endpoint.handle(request, response, head, record);
+    else this.#handleLater(received, endpoint);
+  }
+
+  /** Has an endpoint that takes no body answer when the body has come and was found well-formed. */
+  #handleLater({ request, response, record, head }: Received, { handle }: PlainEndpoint): void {
+    readBody(request, response, this.#parts.config.maxRequestBytes, {
+      complete: () => {
+        try {
+          handle(request, response, head, record);
+        } catch (cause) {
+          this.#endFaulted(response, record, cause);
+        }
+      },
+      failed: (reason) => reject(request, response, record, reason, true),
+    });
   }
 
   #explainRefusal(failure: Failure, { path }: RequestHead, route: Route | undefined): Failure {

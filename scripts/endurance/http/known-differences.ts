@@ -28,7 +28,7 @@ const known: readonly Known[] = [
   {
     reader: 'haproxy',
     reason: 'a # in the target: it belongs to the JSON text of a URL, and haproxy wants none',
-    applies: (text) => /^[A-Z]+ \/[^ \r\n]*#/m.test(text),
+    applies: (text) => /[A-Z]+ \/[^ \r\n]*#/.test(text),
   },
   {
     reader: 'haproxy',
@@ -51,26 +51,7 @@ export function knownDifference(reader: Known['reader'], text: string): string |
 
 type LeftOut = { readonly reason: string; readonly applies: (text: string) => boolean };
 
-const leftOut: readonly LeftOut[] = [
-  {
-    reason: 'CONNECT with a path: the gateway closes the connection without a reply',
-    applies: (text) => /CONNECT \//.test(text),
-  },
-  {
-    reason: 'a bare LF in the request line: the gateway accepts it as HTTP/0.9',
-    applies: (text) => /^[A-Z]+ \/[^\r\n]*\n/m.test(text),
-  },
-  {
-    reason:
-      'a body for an endpoint that takes none: if it is malformed or does not come, the connection stays open behind the reply',
-    applies: (text) =>
-      /(?:GET|HEAD) \/.*\r\n(?:.+\r\n)*(?:transfer-encoding|content-length: *\d{4})/i.test(text),
-  },
-  {
-    reason: 'a transfer coding other than chunked: the connection stays open behind the reply',
-    applies: (text) => /transfer-encoding:(?![ \t]*chunked[ \t]*\r\n)/i.test(text),
-  },
-];
+const leftOut: readonly LeftOut[] = [];
 
 /** The reason for which a stream is not sent; null: it is. */
 export function reasonToLeaveOut(text: string): string | null {

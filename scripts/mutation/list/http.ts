@@ -78,8 +78,8 @@ export const httpMutations: readonly Mutation[] = [
     name: 'trailer-with-length',
     promise: 'a trailer does not change the frame',
     file: 'src/worker/http/body-frame.ts',
-    before: 'if (length !== undefined || coding !== undefined) return malformed;',
-    after: 'if (coding !== undefined) return malformed;',
+    before: 'return connection !== undefined || length !== undefined || coding !== undefined;',
+    after: 'return connection !== undefined || coding !== undefined;',
     tests: ['test/unit/worker/http/body-frame.test.ts'],
   },
   {
@@ -107,11 +107,11 @@ export const httpMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/endpoints/db/request.test.ts'],
   },
   {
-    name: 'answered-twice',
-    promise: 'a request that the server rejects while its answer is awaited gets one answer',
-    file: 'src/worker/endpoints/watching.ts',
-    before: 'if (!response.headersSent) reply(answer);',
-    after: 'reply(answer);',
+    name: 'answered-before-its-end',
+    promise: 'a request is answered when all of it has come and was found well-formed',
+    file: 'src/worker/app.ts',
+    before: 'else if (request.complete) endpoint.handle(',
+    after: 'else if (request.headers) endpoint.handle(',
     tests: ['test/behaviour/http/request-faults.test.ts'],
   },
   {

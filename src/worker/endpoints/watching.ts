@@ -55,24 +55,10 @@ function watching(answer: (response: OutgoingReply, record: RequestRecord) => vo
   };
 }
 
-/**
- * Replies when the answer is known, unless the reply has begun meanwhile: the server itself rejects a request whose rest turns out to be
- * malformed.
- */
-function whenKnown<Answer>(
-  response: OutgoingReply,
-  asked: Promise<Answer>,
-  reply: (answer: Answer) => void,
-): void {
-  void asked.then((answer) => {
-    if (!response.headersSent) reply(answer);
-  });
-}
-
 /** The server's own message is not in the reply, because this path is open. @param ask whether this worker can serve requests */
 export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((response) => {
-    whenKnown(response, ask(), (answer) => {
+    void ask().then((answer) => {
       const { sections } = answer;
       if (answer.isReady) {
         sendText(response, JSON.stringify({ ready: true, sections }), jsonType);
@@ -88,7 +74,7 @@ export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
 /** DBSlayer's own health check, as readiness. @param ask as for /readyz */
 export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((response) => {
-    whenKnown(response, ask(), ({ isReady }) => {
+    void ask().then(({ isReady }) => {
       const status = isReady ? 200 : 503;
       const text = JSON.stringify({ status: isReady ? 'ok' : 'unavailable' });
       sendText(response, text, jsonType, status);
@@ -99,7 +85,7 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
 /** The metrics of all workers as Prometheus text. */
 export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((response, { requestId }) => {
-    whenKnown(response, supervisor.ask('metrics', null), (text) => {
+    void supervisor.ask('metrics', null).then((text) => {
       if (text === null) sendFailure(response, noAnswer, requestId);
       else sendText(response, text, expositionType);
     });
@@ -177,7 +163,7 @@ function replyWith(
   requestId: string,
   asked: Promise<object | null>,
 ): void {
-  whenKnown(response, asked, (report) => {
+  void asked.then((report) => {
     if (report === null) sendFailure(response, noAnswer, requestId);
     else sendText(response, JSON.stringify(report), jsonType);
   });
@@ -202,7 +188,7 @@ export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
       const { owner, claims } = caller;
       const asked = supervisor.ask('kill', { id, owner: { owner, claims }, mayEndOthers });
       const missing = !mayEndOthers && listedId.test(id) ? forbidden('kill') : noRequest;
-      whenKnown(reply, asked, (answer) => {
+      void asked.then((answer) => {
         if (answer === null) sendFailure(reply, noAnswer, requestId);
         else if (!answer.isFound) sendFailure(reply, missing, requestId);
         else sendText(reply, JSON.stringify({ id, killed: true }), jsonType);

@@ -21,7 +21,7 @@ const maxSizeLineBytes = 1024 + 1;
 /** The limit on all trailers together, which is that on headers. */
 const maxTrailerBytes = 16 * 1024;
 
-const decimal = /^\d{1,64}$/;
+const decimal = /^\d+$/;
 const lastIsChunked = /(?:^|[ \t,])chunked$/i;
 const chunkedTwice = /(?:^|[ \t,])chunked[ \t]*,/i;
 
@@ -41,6 +41,7 @@ export function frameOf({
   if (length === undefined) return null;
   if (!decimal.test(length) || repeated.includes('content-length')) return 'malformed';
   const bytes = Number(length);
+  if (!Number.isSafeInteger(bytes)) return 'malformed';
   return bytes === 0 ? null : new LengthFrame(bytes);
 }
 
@@ -134,7 +135,7 @@ class ChunkFrame implements BodyFrame {
     return true;
   }
 
-  /** Trailers are checked like headers, and nothing reads them. None may change the frame (RFC 9110 section 6.5.1). */
+  /** Trailers are checked like headers, and nothing reads them. */
   #readTrailers(bytes: Buffer, at: number): number {
     const before = this.#unread ?? nothing;
     const all = Buffer.concat([before, bytes.subarray(at)]);
@@ -144,9 +145,14 @@ class ChunkFrame implements BodyFrame {
       return bytes.length;
     }
     if (typeof section === 'string') return malformed;
-    const { 'content-length': length, 'transfer-encoding': coding } = section.headers;
-    if (length !== undefined || coding !== undefined) return malformed;
+    if (changesFrame(section)) return malformed;
     this.isDone = true;
     return at + section.end - before.length;
   }
+}
+
+/** Whether a trailer is one of those that another reader may act on, so that no sender may send it (RFC 9110 section 6.5.1). */
+function changesFrame({ headers }: HeaderSection): boolean {
+  const { connection, 'content-length': length, 'transfer-encoding': coding } = headers;
+  return connection !== undefined || length !== undefined || coding !== undefined;
 }

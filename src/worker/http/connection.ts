@@ -100,6 +100,11 @@ export class Connection implements Indexed, IntakeEvents, BodySource, ReplyConne
     return this.intake.isInHead || this.#received?.complete === false;
   }
 
+  /** Whether the rest of a request comes behind its reply. */
+  get isInAnsweredBody(): boolean {
+    return this.current === null && this.#received?.complete === false;
+  }
+
   /** Whether nothing has come since the last reply. */
   get isIdle(): boolean {
     return this.current === null && !this.isReceiving && !this.intake.hasMore;

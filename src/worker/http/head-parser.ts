@@ -82,9 +82,18 @@ export function parseHead(
   if (section === null) return null;
   if (typeof section === 'string') return refuse(failureOf[section]);
   const frame = frameOf(section);
-  if (frame === 'malformed') return refuse(notWellFormed);
+  if (frame === 'malformed' || !isTokenList(section.headers.connection))
+    return refuse(notWellFormed);
   const text = bytes.toString('latin1', target, targetEnd);
   return { ok: true, method, target: text, httpVersion: minor, section, frame };
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Whether the value of Connection is a list of tokens (RFC 9110 section 7.6.1). A proxy may find another list in anything else. */
+function isTokenList(connection: string | undefined): boolean {
+  if (connection === undefined || token.test(connection)) return true;
+  return connection.split(',').every((one) => one.trim() === '' || token.test(one.trim()));
 }
 
 function refuse(failure: Failure): RefusedHead {

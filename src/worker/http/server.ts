@@ -226,12 +226,15 @@ export class HttpServer {
     if (reply.shouldKeepAlive && socket.writable) {
       if (!request.complete) request.drop();
       this.#advance(connection);
-    } else {
-      // Nothing behind it is parsed: an answer could not be sent.
-      connection.intake.end();
-      if (this.#settings.tls === null) socket.destroy();
-      else socket.destroySoon();
-    }
+    } else this.#close(connection, request.complete);
+  }
+
+  /** Closes the connection behind a reply. Nothing behind it is parsed: an answer could not be sent. */
+  #close({ socket, intake }: Connection, isAllRead: boolean): void {
+    intake.end();
+    if (!isAllRead) endSocket(socket, '');
+    else if (this.#settings.tls === null) socket.destroy();
+    else socket.destroySoon();
   }
 
   /** The reply has left, or the connection is gone. */
@@ -273,8 +276,10 @@ export class HttpServer {
   #refuseInTurn(connection: Connection, failure: Failure): void {
     const { current, socket } = connection;
     if (current?.request.complete === true) connection.broken = failure;
-    else if (current?.reply.headersSent === true) current.reply.end();
+    else if (current?.reply.headersSent === true) endEarly(current.reply);
     else if (!socket.writable) return;
+    // A second reply would be taken for that to the next request.
+    else if (connection.isInAnsweredBody) endSocket(socket, '');
     else if (current === null) this.#refuse(connection, failure);
     else {
       // The handler waits for the rest of the body, which is no longer parsed.
@@ -334,6 +339,12 @@ export class HttpServer {
       if (socket.bytesRead === 0) unused.add(connection);
     }
   }
+}
+
+/** The rest of its request is malformed, or does not come. */
+function endEarly(reply: OutgoingReply): void {
+  reply.shouldKeepAlive = false;
+  reply.end();
 }
 
 function ticksOf({ timeouts, keepaliveTimeoutMs }: HttpSettings): Ticks {

@@ -85,6 +85,7 @@ test('a malformed chunk is refused as soon as that is certain', () => {
     '0\r\nno colon\r\n',
     '0\r\nContent-Length: 5\r\n\r\n',
     '0\r\nTransfer-Encoding: chunked\r\n\r\n',
+    '0\r\nConnection: close\r\n\r\n',
   ]) {
     assert.equal(taken(text).end, -1, JSON.stringify(text));
   }

@@ -83,6 +83,7 @@ test('the end of a body is certain, or the request is refused', () => {
     'Content-Length: +5\r\n',
     'Content-Length: -5\r\n',
     'Content-Length: 0x5\r\n',
+    'Content-Length: 9007199254740992\r\n',
     'Content-Length: 5 5\r\n',
     'Transfer-Encoding: chunked, gzip\r\n',
     'Transfer-Encoding: gzip\r\n',
@@ -91,6 +92,15 @@ test('the end of a body is certain, or the request is refused', () => {
     'Transfer-Encoding:\r\n',
   ]) {
     assert.equal(verdict(get(lines)), 'BAD_REQUEST', JSON.stringify(lines));
+  }
+});
+
+test('Connection is a list of tokens', () => {
+  for (const value of ['close', ' keep-alive , ,Upgrade', ',', '', 'a,\tb']) {
+    assert.equal(verdict(get(`Connection: ${value}\r\n`)), 'taken', value);
+  }
+  for (const value of ['close;x', 'a b', '"close"', 'keep-alive: close', '\\close']) {
+    assert.equal(verdict(get(`Connection: ${value}\r\n`)), 'BAD_REQUEST', value);
   }
 });
 

@@ -49,6 +49,17 @@ test('a body waits for its reader, in the order in which it was sent', async (t)
   assert.equal(http.bufferedBytes, 0);
 });
 
+test('a body that turns out to be malformed behind its reply ends the connection without another one', async (t) => {
+  const { port, end } = await serveHttp((_request, reply) => reply.end('answered'));
+  t.after(end);
+  const client = await openRaw(port);
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  assert.equal(String((await client.reply()).body), 'answered');
+  client.send('no size\r\n');
+  assert.equal(await client.ended(), 'fin');
+  assert.equal(client.received(), '');
+});
+
 test('a client that ends its side in the middle of a request gets 400', async (t) => {
   const { port, end } = await serveHttp((request, reply) =>
     readBody(request, reply, 100, { complete: () => reply.end(), failed: () => reply.end() }),
