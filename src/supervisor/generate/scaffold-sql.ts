@@ -7,7 +7,12 @@ import type { Table, TableColumn } from './table.ts';
 export type Scaffold = { readonly name: string; readonly text: string };
 
 /** The settings of the section on which the statements depend. */
-export type ScaffoldFacts = { readonly hasKeys: boolean; readonly isReadOnly: boolean };
+export type ScaffoldFacts = {
+  readonly hasKeys: boolean;
+  readonly isReadOnly: boolean;
+  /** The clients that may call named statements. Null: there is no file of clients, so `default` is the only one. */
+  readonly clients: readonly string[] | null;
+};
 
 /** A column and the parameter that stands for it. */
 type Bound = {
@@ -18,11 +23,13 @@ type Bound = {
 };
 
 /** The text before the statements. */
-export function writeScaffoldHead({ name }: Table): string {
+export function writeScaffoldHead({ name }: Table, { clients }: ScaffoldFacts): string {
   const shown = name.replaceAll(/\s+/g, ' ');
   return [
     `-- Statements for the table ${shown}, to start from. Edit them, and delete those that you do not need.`,
-    '-- So far only the client `default` may call them: write the names of your clients in its place.',
+    clients === null
+      ? '-- So far only the client `default` may call them: write the names of your clients in its place.'
+      : '-- Every client with the permission `named` may call them: delete the names of those that must not.',
   ].join('\n');
 }
 
@@ -32,7 +39,7 @@ export function writeScaffold(table: Table, facts: ScaffoldFacts): readonly Scaf
   const keyed = table.key.flatMap((name) => bound.filter(({ column }) => column.name === name));
   const base = nameFor(table.name, maxBaseLength, 't');
   const writes = table.isWritable && !facts.isReadOnly;
-  const all = { table, base, bound, keyed, facts };
+  const all = { table, base, bound, keyed, client: lineOfClients(facts), facts };
   return [
     ...(keyed.length > 0 ? [writeByKey(all), writePage(all)] : [writeFirst(all)]),
     ...(writes ? [writeInsert(all)] : []),
@@ -47,13 +54,20 @@ type All = {
   readonly bound: readonly Bound[];
   /** Those of the key; empty: there is none. */
   readonly keyed: readonly Bound[];
+  /** The line with the clients that may call a statement. */
+  readonly client: string;
   readonly facts: ScaffoldFacts;
 };
 
 const maxNameLength = 40;
 const maxBaseLength = 24;
 const pageSize = '-- param page_size: int(1..100) = 20';
-const client = '-- for: default';
+
+/** `*` stands for all clients with the permission, if there are none yet. */
+function lineOfClients({ clients }: ScaffoldFacts): string {
+  const names = clients ?? ['default'];
+  return `-- for: ${names.length === 0 ? '*' : names.join(', ')}`;
+}
 
 function statement(
   name: string,
@@ -65,7 +79,7 @@ function statement(
   return { name, text: `${lines.join('\n')};` };
 }
 
-function writeByKey({ table, base, bound, keyed }: All): Scaffold {
+function writeByKey({ table, base, bound, keyed, client }: All): Scaffold {
   const [first] = keyed;
   const suffix = keyed.length === 1 && first !== undefined ? first.parameter : 'key';
   const full = `${base}_by_${suffix}`;
@@ -78,7 +92,7 @@ function writeByKey({ table, base, bound, keyed }: All): Scaffold {
 }
 
 /** A row of the page before is the place at which a page begins. */
-function writePage({ table, base, bound, keyed }: All): Scaffold {
+function writePage({ table, base, bound, keyed, client }: All): Scaffold {
   const names = keyed.map(({ column }) => column.name.replaceAll(/\s+/g, ' ')).join(', ');
   const after = keyed.map((one) => ({
     sql: orderOf(one.column),
@@ -112,7 +126,7 @@ function writePage({ table, base, bound, keyed }: All): Scaffold {
 }
 
 /** Without a key there is no place at which a page could begin. */
-function writeFirst({ table, base, bound }: All): Scaffold {
+function writeFirst({ table, base, bound, client }: All): Scaffold {
   return statement(
     `${base}_rows`,
     'many',
@@ -121,7 +135,7 @@ function writeFirst({ table, base, bound }: All): Scaffold {
   );
 }
 
-function writeInsert({ table, base, bound, facts }: All): Scaffold {
+function writeInsert({ table, base, bound, client, facts }: All): Scaffold {
   const given = bound.filter(
     ({ column: { isGenerated, isAutoIncrement, fallback } }) =>
       !isGenerated && !isAutoIncrement && fallback.kind !== 'expression',
@@ -150,7 +164,7 @@ function writeInsert({ table, base, bound, facts }: All): Scaffold {
 }
 
 /** Empty: there is nothing to change. */
-function writeUpdate({ table, base, bound, keyed }: All): readonly Scaffold[] {
+function writeUpdate({ table, base, bound, keyed, client }: All): readonly Scaffold[] {
   const changed = bound.filter(
     (one) => !keyed.includes(one) && !one.column.isGenerated && !one.column.isAutoIncrement,
   );
@@ -187,7 +201,7 @@ function isKeptByServer({ fallback }: TableColumn): boolean {
   return fallback.kind === 'expression';
 }
 
-function writeDelete({ table, base, keyed }: All): Scaffold {
+function writeDelete({ table, base, keyed, client }: All): Scaffold {
   const expects = table.hasTransactions
     ? [
         '-- error NO_SUCH_ROW: 404 There is no such row.',

@@ -1,4 +1,6 @@
 // --scaffold: reads a table from its server and prints statements for it that --check accepts. Starts nothing.
+import { anonymousName, isAllowed } from '../../shared/clients/client.ts';
+import { listClients } from '../../shared/config/access.ts';
 import type { Candidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Environment, Target } from '../../shared/config/load-config.ts';
@@ -36,7 +38,8 @@ export async function printScaffold(
     // init_sql may choose the role that has the rights.
     await tryStatements(connection, initStatements(config));
     const { readOnly, idempotencyTable } = config;
-    const facts = { hasKeys: idempotencyTable !== null, isReadOnly: readOnly };
+    const hasKeys = idempotencyTable !== null;
+    const facts = { hasKeys, isReadOnly: readOnly, clients: callersIn(config) };
     return await composeScaffold(connection, facts, target.table);
   });
   if (!asked.ok) {
@@ -51,6 +54,15 @@ export async function printScaffold(
   for (const line of refused) process.stderr.write(`${escapeControl(`dbhttpd: ${line}`)}\n`);
   process.stdout.write(`${[head, ...accepted.map(({ text }) => text)].join('\n\n')}\n`);
   return exitCodes.ok;
+}
+
+/** The clients that may call named statements of a section. Null: there is no file of clients. */
+function callersIn({ access, section, tokens }: Config): readonly string[] | null {
+  if (access === null) return null;
+  return listClients(tokens, access)
+    .filter(({ sections }) => sections === null || sections.includes(section))
+    .filter((client) => isAllowed(client, 'named') && client.name !== anonymousName)
+    .map(({ name }) => name);
 }
 
 /** Asks the first server of a section that can be reached. */
@@ -91,7 +103,7 @@ export async function composeScaffold(
   const described = await describeStatements(connection, parsed.statements, enums.valuesOf);
   const faults = described.map((one) => one.faults[0]?.problem ?? null);
   return {
-    head: writeScaffoldHead(table),
+    head: writeScaffoldHead(table, facts),
     accepted: written.filter((_, at) => faults[at] === null),
     refused: faults.flatMap((problem) => (problem === null ? [] : [`left out: ${problem}`])),
   };

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { composeScaffold } from '../../../src/supervisor/generate/scaffold.ts';
+import { createClientsFile } from '../../support/clients-file.ts';
 import { type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
 import { openWireConnection } from '../../support/database/wire-connection.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
@@ -127,7 +128,11 @@ test('--check accepts the statements of every table', async (t) => {
   t.after(() => connection.destroy(new Error('the test is over')));
   const texts: string[] = [];
   for (const name of names) {
-    const composed = await composeScaffold(connection, { hasKeys: false, isReadOnly: false }, name);
+    const composed = await composeScaffold(
+      connection,
+      { hasKeys: false, isReadOnly: false, clients: null },
+      name,
+    );
     assert.deepEqual(composed?.refused, [], name);
     texts.push(
       [composed?.head, ...(composed?.accepted ?? []).map(({ text }) => text)].join('\n\n'),
@@ -146,6 +151,30 @@ test('--check accepts the statements of every table', async (t) => {
   daemon.configure(settings({ named: directory }));
   const { status, stdout, stderr } = await daemon.run(['--check']);
   assert.deepEqual([status, stderr], [0, ''], stdout);
+});
+
+test('with clients, the statements are for those that may call them, and --check accepts them', async (t) => {
+  const daemon = daemonFor(t);
+  const file = createClientsFile({
+    web: { allow: 'named' },
+    reports: { allow: 'all' },
+    scraper: { allow: 'metrics' },
+    anonymous: { allow: 'named' },
+  });
+  t.after(file.remove);
+  const clients = file.path;
+  daemon.configure(settings({ clients }));
+  const { status, stdout } = await daemon.run(['--scaffold', 'orders']);
+  assert.equal(status, 0);
+  const lines = [...new Set([...stdout.matchAll(/^-- for: .*/gm)].map(([line]) => line))];
+  assert.deepEqual(lines, ['-- for: web, reports']);
+  assert.match(stdout, /^-- Every client with the permission `named` may call them/m);
+  const directory = join(daemon.directory, 'named.d');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'orders.sql'), stdout, { mode: 0o644 });
+  daemon.configure(settings({ clients, named: directory }));
+  const checked = await daemon.run(['--check']);
+  assert.deepEqual([checked.status, checked.stderr], [0, ''], checked.stdout);
 });
 
 /** The first statements for a table whose rows have numbers. */
