@@ -45,16 +45,17 @@ const scopeWords = words('SESSION LOCAL');
 
 /** The effect of a statement on its session, if it has no other; null: it may do more. In doubt it may. */
 export function sessionEffectOf({ classification, readings }: Analysis): SessionEffect | null {
-  const [{ facts }, ...others] = readings;
+  const [{ facts }] = readings;
   const isCertain = classification.single && !facts.executableComment && facts.beginsWithVerb;
   const effect = isCertain ? effectOf(facts) : null;
-  return others.every((other) => effectOf(other.facts) === effect) ? effect : null;
+  if (effect === null) return null;
+  return readings.every((reading) => effectOf(reading.facts) === effect) ? effect : null;
 }
 
 function effectOf(facts: Facts): SessionEffect | null {
   const { verb, kept } = facts;
   if (isOfTemporaryTable(facts)) return 'temporary table';
-  const [, second] = kept.map(({ word }) => word);
+  const second = kept[1]?.word;
   switch (verb) {
     case 'BEGIN':
       // BEGIN NOT ATOMIC … END is a block.

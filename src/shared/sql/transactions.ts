@@ -105,10 +105,10 @@ const temporaryTable =
 
 /** CREATE or DROP of a temporary table. */
 export function isOfTemporaryTable({ verb, kept }: Facts): boolean {
+  if (verb !== 'DROP' && verb !== 'CREATE') return false;
   const [, second, third, fourth] = kept.map(({ word }) => word);
-  if (verb === 'DROP') return second === 'TEMPORARY';
-  const isReplaced = second === 'OR' && third === 'REPLACE';
-  return verb === 'CREATE' && (isReplaced ? fourth : second) === 'TEMPORARY';
+  const isReplaced = verb === 'CREATE' && second === 'OR' && third === 'REPLACE';
+  return (isReplaced ? fourth : second) === 'TEMPORARY';
 }
 
 /** Locks are not writes: READ ONLY does not stop them. */

@@ -62,7 +62,11 @@ function createHeads(type: MediaType, layout: V1Layout): ResultHeads {
   }
 }
 
-/** A name for each layout. */
-export function nameLayout({ rows, numbers, json }: V1Layout): string {
-  return `${rows} ${numbers} ${json}`;
+const names: ReadonlyMap<V1Layout, string> = new Map(
+  layouts.map((layout) => [layout, Object.values(layout).join(' ')]),
+);
+
+/** A name for each layout of `layoutOf`. */
+export function nameLayout(layout: V1Layout): string {
+  return names.get(layout) as string;
 }

@@ -112,6 +112,9 @@ export function createQueryEndpoint(all: AllSections, transactions: OpenTransact
   };
 }
 
+/** For the one statement of a request. */
+const [yes, no] = [[true], [false]] as const;
+
 function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
   const { call, request, section, mayCompress, key } = query;
   const { config, context } = section;
@@ -148,9 +151,9 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     rowModule: context.rowModule,
     maxRows,
     maxResultBytes: config.maxResultBytes,
-    renames: [!statement.isRead && !work.isReadOnly],
+    renames: !statement.isRead && !work.isReadOnly ? yes : no,
     cutsLongWrites: isWithRows(statement),
-    listsWarnings: [request.showWarnings],
+    listsWarnings: request.showWarnings ? yes : no,
     isDryRun: request.isDryRun,
     isKept: key !== null,
   });
