@@ -33,7 +33,9 @@ export function chooseMediaType(
   accept: string | undefined,
   offered: readonly MediaType[] = mediaTypes,
 ): MediaType | null {
-  if (accept === undefined || accept.trim() === '') return offered[0] ?? null;
+  if (accept === undefined || accept === '*/*' || accept.trim() === '') return offered[0] ?? null;
+  const named = offered.indexOf(accept as MediaType);
+  if (named >= 0) return offered[named] as MediaType;
   const ranges = parseWeighted(accept);
   let best: MediaType | null = null;
   let bestQuality = 0;
@@ -52,11 +54,15 @@ export function chooseJson({ accept }: RequestHeaders): MediaType | null {
 /** Whether a client accepts gzip at least as well as a reply as it is. Without Accept-Encoding it does not ask for it. */
 export function prefersGzip({ 'accept-encoding': accepted }: RequestHeaders): boolean {
   if (accepted === undefined) return false;
+  if (gzipUnweighted.test(accepted as string)) return true;
   const codings = parseWeighted(accepted as string);
   const find = (name: string) => codings.find(({ range }) => range === name)?.quality;
   const gzip = find('gzip') ?? find('x-gzip') ?? find('*') ?? 0;
   return gzip > 0 && gzip >= (find('identity') ?? 0);
 }
+
+/** As nearly all clients write it: without weights, gzip is as good as what is not coded. */
+const gzipUnweighted = /^([\w-]+, ?)*gzip(, ?[\w-]+)*$/;
 
 type Weighted = { readonly range: string; readonly quality: number };
 
