@@ -30,8 +30,8 @@ export const keyMutations: readonly Mutation[] = [
     name: 'keys-shared-by-sections',
     promise: 'a key belongs to its section',
     file: 'src/worker/endpoints/v1/idempotency.ts',
-    before: 'id: hash([section, header, ...owned])',
-    after: 'id: hash([section.slice(0, 1), header, ...owned])',
+    before: 'id: hashAll([section, header, ...owned])',
+    after: 'id: hashAll([section.slice(0, 1), header, ...owned])',
     tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
   },
   {
@@ -41,6 +41,14 @@ export const keyMutations: readonly Mutation[] = [
     before: 'Buffer.byteLength(text)}:',
     after: "''}",
     tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
+  },
+  {
+    name: 'engine-not-proven',
+    promise: 'a key is written only to a table with transactions',
+    file: 'src/worker/execution/batch-texts.ts',
+    before: 'if (key !== null) texts.add({ sql: key.engineProof',
+    after: "if (key?.engineProof === '') texts.add({ sql: key.engineProof",
+    tests: ['test/unit/worker/execution/batch-texts.test.ts'],
   },
   {
     name: 'lock-released-twice',

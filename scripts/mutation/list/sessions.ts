@@ -22,7 +22,7 @@ export const sessionMutations: readonly Mutation[] = [
     name: 'text-not-asked',
     promise: 'a session is clean only if the text of the statement shows it too',
     file: 'src/worker/execution/session-run.ts',
-    before: 'const isClean = flagsClean && leavesSessionClean && !isReadOnly',
+    before: 'const isClean = flagsClean && isHarmless && !isReadOnly',
     after: 'const isClean = flagsClean && !isReadOnly',
     tests: ['test/behaviour/sessions/sessions.test.ts'],
   },

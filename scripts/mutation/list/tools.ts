@@ -3,6 +3,14 @@ import type { Mutation } from '../mutation.ts';
 
 export const toolMutations: readonly Mutation[] = [
   {
+    name: 'another-list-kept',
+    promise: 'a kept list of tools answers only the same question',
+    file: 'src/worker/endpoints/mcp/protocol.ts',
+    before: 'if (known?.asked === asked) return known;',
+    after: "if (known !== undefined && asked !== '') return known;",
+    tests: ['test/unit/worker/endpoints/mcp/tools.test.ts'],
+  },
+  {
     name: 'tool-kept-after-reload',
     promise: 'tools are made again when statements are replaced',
     file: 'src/worker/endpoints/mcp/named-tools.ts',
