@@ -106,7 +106,7 @@ export function readHeaderSection(
   if (at + 1 >= limit) return limit < bytes.length ? 'too long' : null;
   if (bytes[at + 1] !== lineFeed) return 'malformed';
   const text = bytes.toString('latin1', from, at);
-  return { ...collectFields(text, from, count), count, text, end: at + 2 };
+  return collectFields(text, from, count, at + 2);
 }
 
 const incomplete = -1;
@@ -147,11 +147,7 @@ type WritableHeaders = { [Name in FieldName]: string | undefined };
 const noFields = Object.fromEntries(readFields.map((name) => [name, undefined])) as WritableHeaders;
 const nothingRepeated: readonly FieldName[] = [];
 
-function collectFields(
-  text: string,
-  offset: number,
-  count: number,
-): Pick<HeaderSection, 'headers' | 'repeated'> {
+function collectFields(text: string, offset: number, count: number, end: number): HeaderSection {
   const headers: WritableHeaders = { ...noFields };
   let repeated = nothingRepeated;
   for (let index = 0; index < count; index += 1) {
@@ -165,7 +161,7 @@ function collectFields(
     else if (singleFields.has(field)) repeated = [...repeated, field];
     else headers[field] = `${before}, ${value}`;
   }
-  return { headers, repeated };
+  return { headers, repeated, count, text, end };
 }
 
 /** Names as clients spell them. Null: the field is not read. */
