@@ -10,7 +10,7 @@ import { cases, seed } from '../../support/property.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway } = useGateway(fuzzedSettings);
-const requests = cases(3_000);
+const requests = cases(2_000);
 
 test(`${requests} mutated requests: what the gateway accepts is the same for other readers`, async (t) => {
   const withHaproxy = hasHaproxy();

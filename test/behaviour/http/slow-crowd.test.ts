@@ -7,7 +7,7 @@ import { useGateway } from '../../support/use-gateway.ts';
 
 const crowd = 1_000;
 const atATime = 200;
-const rounds = 10;
+const rounds = 6;
 /** The time for a head, which a busy machine may need for all rounds. */
 const headMs = 20_000;
 

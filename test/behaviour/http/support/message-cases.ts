@@ -189,6 +189,8 @@ export const messageCases: readonly MessageCase[] = [
   ['6.1', 'quotes', coding(' "chunked"'), 400, 'closed'],
   ['6.1', 'more behind it', coding(' chunkedx'), 400, 'closed'],
   ['6.1', 'more before it', coding(' xchunked'), 400, 'closed'],
+  ['6.1', 'a word before it', coding(' x chunked'), 400, 'closed'],
+  ['6.1', 'a word behind it', coding(' chunked x'), 400, 'closed'],
   ['6.1', 'a vertical tab before it', coding(' \vchunked'), 400, 'closed'],
   ['6.1', 'an empty element behind it', coding(' chunked,'), 400, 'closed'],
   ['6.1', 'an empty element before it', coding(' ,chunked'), 400, 'closed'],
