@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openRaw, type RawReply } from '../../support/http.ts';
 import { at, parseStrictJson } from '../../support/strict-json.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { type MessageCase, messageCases } from './support/message-cases.ts';
-import { observeGateway } from './support/observed-gateway.ts';
 
-const { gateway, proxy } = observeGateway();
+const { gateway, proxy } = useProxiedGateway({ workers: 1, pool: 2 });
 const next = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 /** Sends a case in pieces, reads its reply, and sees whether the connection goes on. */
@@ -60,7 +60,10 @@ test('takes good messages as RFC 9112 says, in any segments', async (t) => {
 
 // Some connections last for two seconds more, in case their client still sends: together.
 test('refuses all others and runs nothing of them', { concurrency: true }, async (t) => {
+  const workers = gateway.workers();
   const others = messageCases.filter(([, , , status]) => status !== 200);
   await Promise.all(others.map((one) => t.test(nameOf(one), () => judgeInPieces(one))));
+  assert.equal((await gateway.db({ SQL: 'select 1' })).status, 200);
+  assert.deepEqual(gateway.workers(), workers);
   assert.ok(proxy.statements.every((statement) => !statement.includes('never')));
 });
