@@ -1,16 +1,8 @@
 // Joins the compiled modules of the command into a few files in dist/program. Node takes longer to find and to link three hundred small
 // modules than to run them.
-import {
-  cpSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { build, type Plugin, transformSync } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 
 /** With these a process or a thread begins, or another program imports them. Each keeps its place. */
 const entries = [
@@ -25,7 +17,13 @@ const entries = [
   'shared/config/ini-section.js',
 ] as const;
 /** Files that the processes read besides code. */
-const resources = ['console', 'worker/encode/rows.wasm'];
+const resources = [
+  'console/index.html',
+  'console/uplot-license.txt',
+  'console/uplot.css',
+  'console/uplot.js',
+  'worker/encode/rows.wasm',
+];
 
 /**
  * Without indentation and blanks, the package is 40 KB smaller. Names stay, so that a stack trace names functions as the sources do. Lines end
@@ -59,17 +57,23 @@ export async function joinProgram(root: string): Promise<void> {
     plugins: [keepPlaces(compiled)],
     ...small,
   });
-  for (const name of resources) {
-    cpSync(join(compiled, name), join(program, name), { recursive: true });
-  }
-  for (const name of readdirSync(join(program, 'console'))) {
-    const loader = /^(?!uplot\.).*\.(js|css)$/.exec(name)?.[1] as 'js' | 'css' | undefined;
-    if (loader === undefined) continue;
-    const path = join(program, 'console', name);
-    // Browsers load these files, and no log has a stack trace of theirs.
-    const options = { ...small, minifyIdentifiers: true, loader };
-    writeFileSync(path, transformSync(readFileSync(path, 'utf8'), options).code);
-  }
+  for (const name of resources) cpSync(join(compiled, name), join(program, name));
+  await joinConsole(join(compiled, 'console'), join(program, 'console'));
+}
+
+/** One script and one style for browsers, which would fetch thirty modules one level after the other. The charts remain a separate file. */
+async function joinConsole(compiled: string, folder: string): Promise<void> {
+  await build({
+    entryPoints: ['main.js', 'console.css'].map((name) => join(compiled, name)),
+    outdir: folder,
+    bundle: true,
+    external: ['./uplot.js'],
+    format: 'esm',
+    logLevel: 'warning',
+    ...small,
+    // No log has a stack trace of a browser's.
+    minifyIdentifiers: true,
+  });
 }
 
 /** Makes dist/program where a module of dist/src is younger. Otherwise it stays as it is. @param root the checkout */
