@@ -131,7 +131,10 @@ test('names the replica that is behind, since when, and that it gets no reads', 
   assert.ok(primary !== undefined && replica !== undefined);
   await primary.query('create table events (id int primary key auto_increment)');
   const gateway = await startBefore(set, { reads: 'replicas', max_lag: '1s' });
-  const load = startSteadyLoad(gateway, 1, () => ({ sql: 'insert into events values ()' }));
+  // Without a pause it would use a processor alone, which the page and the servers need.
+  const load = startSteadyLoad(gateway, 1, () => ({
+    sql: 'insert into events select null from (select sleep(0.05)) pause',
+  }));
   try {
     const faultAt = Date.now();
     await set.lag(replica, 'stopped');

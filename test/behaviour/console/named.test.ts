@@ -80,16 +80,12 @@ after(async () => {
 
 async function withConsole(
   client: string,
-  hash: string,
+  part: string,
   look: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const opened = await openConsole(browser, gateway.url, null);
-  const { page } = opened;
+  const opened = await openConsole(browser, gateway.url, null, { part, token: tokenOf(client) });
   try {
-    await page.evaluate(`sessionStorage.setItem('dbhttpd.token', '${tokenOf(client)}')`);
-    await page.goto(`${gateway.url}/console#${hash}`);
-    await page.reload();
-    await look(page);
+    await look(opened.page);
     opened.assertQuiet();
   } finally {
     await opened.close();
