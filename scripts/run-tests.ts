@@ -17,6 +17,7 @@ import { openRunDirectory, survivors } from './support/survivors.ts';
 import reportTap from './support/tap-reporter.ts';
 import { describeSlowest, type Timed } from './testing/slowest.ts';
 import { compiled, findTests, sharingFolders } from './testing/test-files.ts';
+import { divide, writeGroups } from './testing/unit-groups.ts';
 
 // Everything that this process starts ends with it, and its directory is removed.
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
@@ -63,7 +64,9 @@ async function runFiles(server: Database): Promise<{ hasFailed: boolean; timed: 
   delete process.env[furtherAuthorities];
   const timed: Timed[] = [];
   let hasFailed = false;
-  const events = run({ files: files.map(compiled), concurrency, timeout: fileTimeoutMs });
+  const { groups, alone } = divide(files);
+  const entries = [...alone.map(compiled), ...writeGroups(groups)];
+  const events = run({ files: entries, concurrency, timeout: fileTimeoutMs });
   events.on('test:fail', () => {
     hasFailed = true;
   });
