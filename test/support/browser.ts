@@ -3,7 +3,10 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Starts the system's Chromium. The caller must close it. */
+/**
+ * Starts the system's Chromium, which takes 0.7 s of the processor. The caller must close it. One Chromium for all files of a run was tried, and
+ * costs as much: each message between a test and its page passes a third process then.
+ */
 export async function openBrowser(): Promise<Browser> {
   // Its own sandbox does not work for root, which tests in containers run as; what it loads here is ours.
   return await chromium.launch({
