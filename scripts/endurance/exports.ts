@@ -50,7 +50,7 @@ export async function runExports(
   const database = await openDatabase();
   await createExport(database, rows);
   const settings = { workers: 2, access_log: 'json', statement_timeout: '5m' };
-  const gateway = await startGateway({ database, settings });
+  const gateway = await startGateway({ database, settings, detached: true });
   const findings = new Findings(Object.values(promises));
   const run: Run = { database, gateway, rows, findings, say };
   for (const way of ways) await readWhole(run, way, Math.min(warmRows, rows));

@@ -32,7 +32,11 @@ const boundMs = 1_000;
 /** Runs for this many seconds. Resolves to the verdicts. */
 export async function runKills(seconds: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
-  const gateway = await startGateway({ database, settings: { workers: 2, pool: 4 } });
+  const gateway = await startGateway({
+    database,
+    settings: { workers: 2, pool: 4 },
+    detached: true,
+  });
   const findings = new Findings(Object.values(promises));
   const history = new Map<number, Reported>();
   const struck = new Set<number>();

@@ -30,7 +30,11 @@ const scrapesAtFirst = 2_500;
 /** Runs for this many minutes. Resolves to the verdicts. Calls `say` with lines of progress. */
 export async function runMixed(minutes: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
-  const gateway = await startGateway({ database, settings: { workers: 2, pool: 8 } });
+  const gateway = await startGateway({
+    database,
+    settings: { workers: 2, pool: 8 },
+    detached: true,
+  });
   const findings = new Findings(Object.values(promises));
   const faults = new FaultLog();
   const history = new Map<number, Reported>();

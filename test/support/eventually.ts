@@ -1,8 +1,8 @@
 // Waiting, bounded, for what sends no event: a process of another parent, a file, a server's process list.
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The first pauses between two looks; later ones take a twentieth of the time that has passed: a look costs the tests beside it time. */
-const [shortestMs, longestMs] = [10, 50];
+/** The pauses between two looks. Each takes a tenth of the time that has passed, within these limits: a look costs the tests beside it time. */
+const [shortestMs, longestMs] = [10, 200];
 
 /**
  * Calls `ask` again and again until it returns something other than undefined, null or false, and resolves to it. Rejects after `timeoutMs`
@@ -28,6 +28,6 @@ export async function eventually<Answer>(
     if (passedMs > timeoutMs) {
       throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
     }
-    await pause(everyMs ?? Math.min(longestMs, Math.max(shortestMs, passedMs / 20)));
+    await pause(everyMs ?? Math.min(longestMs, Math.max(shortestMs, passedMs / 10)));
   }
 }

@@ -20,7 +20,9 @@ export type Wish = {
   readonly prepare?: (database: Database) => Promise<void>;
   /** Runs once, when all has started. Another `before` of the file would not wait for it: node starts those of one level together. */
   readonly ready?: () => Promise<void>;
-} & Omit<Parameters<typeof startGateway>[0], 'database' | 'settings'>;
+  /** Further sections before the same database, with their settings: cheaper than further gateways. Requests name them, by `SERVER` or `section`. */
+  readonly sections?: Readonly<Record<string, Settings>>;
+} & Omit<Parameters<typeof startGateway>[0], 'database' | 'settings' | 'beside'>;
 
 /**
  * Starts a gateway with these settings and a separate database. Call it at the top of a file or of a suite. Its hooks stop both, whatever
@@ -43,7 +45,7 @@ type Link = { readonly target: Target; readonly stop: () => Promise<void> };
 
 function use<Between extends Link>(
   settings: Settings,
-  { serverArguments, prepare, ready, ...further }: Wish,
+  { serverArguments, prepare, ready, sections = {}, ...further }: Wish,
   connect: (database: Database) => Promise<Between>,
 ): InUse & { readonly proxy: Between } {
   let database: Database | undefined;
@@ -53,7 +55,11 @@ function use<Between extends Link>(
     database = await openDatabase(serverArguments);
     await prepare?.(database);
     between = await connect(database);
-    gateway = await startGateway({ database: between.target, settings, ...further });
+    const { target } = between;
+    const beside = Object.fromEntries(
+      Object.entries(sections).map(([name, own]) => [name, { database: target, settings: own }]),
+    );
+    gateway = await startGateway({ database: target, settings, beside, ...further });
     await ready?.();
   });
   after(() => stopAll([gateway, between, database]));

@@ -26,7 +26,7 @@ import { boundStalls, drawEnd, drawFault } from '../../support/histories/line-fa
 import { fetchCounts, waitUntilIdle } from '../../support/histories/server-look.ts';
 import { seed } from '../../support/property.ts';
 
-const writes = 500;
+const writes = 300;
 const clients = 12;
 /** The deadline of a write whose answer is lost. The writes wait for it. */
 const deadline = '1s';
@@ -35,8 +35,8 @@ const everyDrop = 40;
 const everyCut = 8;
 const drawnShare = 0.25;
 const everyCutAll = 90;
-/** Two of 500 writes meet a crash. */
-const everyCrash = 200;
+/** The server crashes twice. */
+const everyCrash = 150;
 
 const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;
 
@@ -79,7 +79,7 @@ async function play({ database, proxy, gateway }: Stage, crew: Crew) {
         note(`write ${id}`);
         await write(id);
         if (id % everyCutAll === 45) proxy.cutAll(drawEnd(createActorRandom(seed, `cut ${id}`)));
-        if (isOwn && id % everyCrash === 150) {
+        if (isOwn && id % everyCrash === 100) {
           note(`crash after write ${id}`);
           crashes += 1;
           await database.halt('SIGKILL');

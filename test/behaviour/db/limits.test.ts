@@ -1,48 +1,38 @@
 // The promise of max_rows and max_result_bytes: a cut result says so, a result too large is refused before its
 // first byte and reset after.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import test from 'node:test';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
 import { HttpReplyError } from '../../support/http-error.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-/** Cuts results; its section `refusing` holds more back than a result may have. */
-let cutting: Gateway;
-/** Asks the section `refusing`. */
-const refuse = (SQL: string) => cutting.db({ SQL, SERVER: 'refusing' });
-/** Streams before a result is too large. */
-let resetting: Gateway;
-before(async () => {
-  database = await startDatabase();
-  await database.query('create table numbers (n int primary key, filler varchar(100))');
-  const filler = 'x'.repeat(90);
-  const values = Array.from({ length: 5000 }, (_, n) => `(${n},'${filler}')`);
-  await database.query(`insert into numbers values ${values}`);
-  await database.query('create table written (v int primary key)');
-  cutting = await startGateway({
-    database,
-    settings: { workers: 1, buffer: '64KiB', max_rows: 3 },
-    beside: { refusing: { database, settings: { pool: 2, max_result_bytes: '32KiB' } } },
-  });
-  resetting = await startGateway({
-    database,
-    settings: { workers: 1, pool: 2, buffer: '1KiB', max_result_bytes: '100KiB' },
-  });
-});
-after(async () => {
-  await Promise.all([cutting, resetting].map((gateway) => gateway?.stop()));
-  await database?.stop();
-});
+/** It cuts results. Its section `refusing` holds more back than a result may have, `resetting` streams before a result is too large. */
+const { gateway, database } = useGateway(
+  { workers: 1, buffer: '64KiB', max_rows: 3 },
+  {
+    prepare: async (own) => {
+      await own.query('create table numbers (n int primary key, filler varchar(100))');
+      const filler = 'x'.repeat(90);
+      const values = Array.from({ length: 5000 }, (_, n) => `(${n},'${filler}')`);
+      await own.query(`insert into numbers values ${values}`);
+      await own.query('create table written (v int primary key)');
+    },
+    sections: {
+      refusing: { pool: 2, max_result_bytes: '32KiB' },
+      resetting: { pool: 2, buffer: '1KiB', max_result_bytes: '100KiB' },
+    },
+  },
+);
+const refuse = (SQL: string) => gateway.db({ SQL, SERVER: 'refusing' });
+const reset = (SQL: string) => gateway.db({ SQL, SERVER: 'resetting' });
 
 type Result = { readonly ROWS: unknown[][]; readonly TRUNCATED?: boolean };
 type Document = { readonly RESULT: Result | Result[]; readonly TRUNCATED?: boolean };
 
 async function rows(SQL: string) {
-  const reply = await cutting.db({ SQL });
+  const reply = await gateway.db({ SQL });
   parseStrictJson(reply.body);
   const document = reply.json<Document>();
   const results = Array.isArray(document.RESULT) ? document.RESULT : [document.RESULT];
@@ -85,7 +75,7 @@ const wide = 'select * from numbers order by n limit';
 test('takes a result that is within max_result_bytes', async () => {
   for (const [ask, count, limit] of [
     [refuse, 300, 32 * 1024],
-    [(SQL: string) => resetting.db({ SQL }), 900, 100 * 1024],
+    [reset, 900, 100 * 1024],
   ] as const) {
     const reply = await ask(`${wide} ${count}`);
     assert.ok(reply.body.length > 0.8 * limit && reply.body.length < limit, `${reply.body.length}`);
@@ -106,8 +96,8 @@ test('refuses a result that is too large while nothing has left: 422', async () 
 });
 
 test('resets a result that turns out too large after rows have left', async () => {
-  const client = await openRaw(resetting.port);
-  const query = encodeURIComponent(JSON.stringify({ SQL: `${wide} 5000` }));
+  const client = await openRaw(gateway.port);
+  const query = encodeURIComponent(JSON.stringify({ SQL: `${wide} 5000`, SERVER: 'resetting' }));
   client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await assert.rejects(client.reply(), (error) => {
     assert.ok(error instanceof HttpReplyError);

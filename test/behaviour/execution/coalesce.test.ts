@@ -6,8 +6,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../../support/busy-pool.ts';
 import { cellOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
-import type { Settings } from '../../support/ini-text.ts';
+import type { Gateway } from '../../support/gateway.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
@@ -20,12 +19,18 @@ const { database, proxy, gateway } = useProxiedGateway(
         insert into t values (1, 'é', 0.1), (2, 'b', 2), (3, null, 3);
         create function own(n int) returns int deterministic return n`);
     },
+    sections: {
+      roomy: { pool: 2, coalesce: 'on' },
+      narrow: { pool: 1, coalesce: 'on', queue: 4 },
+      cutting: { pool: 1, coalesce: 'on', max_rows: 2 },
+      plain: { pool: 1 },
+    },
   },
 );
 
 let coalescedBefore = 0;
 beforeEach(async () => {
-  coalescedBefore = await coalescedBy(gateway);
+  coalescedBefore = await allCoalesced();
 });
 afterEach(async () => {
   proxy.release();
@@ -33,19 +38,14 @@ afterEach(async () => {
 });
 
 const times = <Item>(count: number, item: Item) => Array.from({ length: count }, () => item);
-const coalescedBy = (by: Gateway) => readMetric(by, 'dbhttpd_coalesced_requests_total');
-const coalesced = async () => (await coalescedBy(gateway)) - coalescedBefore;
+const allCoalesced = () => readMetric(gateway, 'dbhttpd_coalesced_requests_total');
+const coalesced = async () => (await allCoalesced()) - coalescedBefore;
 
-/** Starts a further gateway at the same proxy, has it used, and stops it. */
-async function withGateway(settings: Settings, use: (own: Gateway) => Promise<void>) {
-  const own = await startGateway({ database: proxy.target, settings: { workers: 1, ...settings } });
-  try {
-    await use(own);
-    assert.equal(await readMetric(own, 'dbhttpd_queue_length'), 0);
-  } finally {
-    proxy.release();
-    await own.stop();
-  }
+/** The gateway as clients of one of its sections use it. */
+function sectionOf(section: string): Gateway {
+  const dbPost: Gateway['dbPost'] = (request, options) =>
+    gateway.dbPost({ ...request, SERVER: section }, options);
+  return { ...gateway, dbPost };
 }
 
 test('identical reads that wait together run once, and have the same body', async () => {
@@ -106,63 +106,53 @@ test('by GET and by POST, with parameters or without: the statement that MySQL w
 
 test('a read that MySQL has received is not joined: a request sees everything that was committed before it', async () => {
   const SQL = 'select v from t where id = 2';
-  await withGateway({ pool: 2, coalesce: 'on' }, async (own) => {
-    for (const options of [{}, { READ_ONLY: true }]) {
-      const ask = () => own.dbPost({ SQL, ...options });
-      const first = await holdAnswer(proxy, SQL, ask);
-      await database.query("update t set v = 'new' where id = 2");
-      assert.equal(cellOf(await ask()), 'new');
-      proxy.release();
-      assert.equal(cellOf(await first.reply), 'b');
-      await database.query("update t set v = 'b' where id = 2");
-    }
-    // A read for which a transaction has begun is not joined either.
-    const request = { SQL, READ_ONLY: true };
-    const begin = 'START TRANSACTION READ ONLY';
-    const first = await holdAnswer(proxy, begin, () => own.dbPost(request));
-    assert.equal(cellOf(await own.dbPost(request)), 'b');
-    assert.equal(await coalescedBy(own), 0);
+  const own = sectionOf('roomy');
+  for (const options of [{}, { READ_ONLY: true }]) {
+    const ask = () => own.dbPost({ SQL, ...options });
+    const first = await holdAnswer(proxy, SQL, ask);
+    await database.query("update t set v = 'new' where id = 2");
+    assert.equal(cellOf(await ask()), 'new');
     proxy.release();
     assert.equal(cellOf(await first.reply), 'b');
-  });
+    await database.query("update t set v = 'b' where id = 2");
+  }
+  // A read for which a transaction has begun is not joined either.
+  const request = { SQL, READ_ONLY: true };
+  const begin = 'START TRANSACTION READ ONLY';
+  const first = await holdAnswer(proxy, begin, () => own.dbPost(request));
+  assert.equal(cellOf(await own.dbPost(request)), 'b');
+  assert.equal(await coalesced(), 0);
+  proxy.release();
+  assert.equal(cellOf(await first.reply), 'b');
 });
 
 test('a request that waits behind another counts in the queue, and does not fit into a full one', async () => {
-  await withGateway({ pool: 1, coalesce: 'on', queue: 4 }, async (gateway) => {
-    const request = { SQL: 'select 4' };
-    await gateway.dbPost(request);
-    await occupy(gateway, proxy);
-    const waiters = times(4, request).map((one) => gateway.dbPost(one));
-    await waiting(gateway, 4);
-    assert.equal(outcomeOf(await gateway.dbPost(request)), '503 QUEUE_FULL not_executed');
-    assert.equal(
-      outcomeOf(await gateway.dbPost({ SQL: 'select 5' })),
-      '503 QUEUE_FULL not_executed',
-    );
-    proxy.release();
-    for (const reply of await Promise.all(waiters)) assert.equal(cellOf(reply), 4);
-    const others = await askTogether(
-      gateway,
-      proxy,
-      [1, 2, 3, 4].map((n) => ({ SQL: `select ${n}` })),
-    );
-    assert.deepEqual(others.map(cellOf), [1, 2, 3, 4]);
-  });
+  const own = sectionOf('narrow');
+  const request = { SQL: 'select 4' };
+  await own.dbPost(request);
+  await occupy(own, proxy);
+  const waiters = times(4, request).map((one) => own.dbPost(one));
+  await waiting(own, 4);
+  assert.equal(outcomeOf(await own.dbPost(request)), '503 QUEUE_FULL not_executed');
+  assert.equal(outcomeOf(await own.dbPost({ SQL: 'select 5' })), '503 QUEUE_FULL not_executed');
+  proxy.release();
+  for (const reply of await Promise.all(waiters)) assert.equal(cellOf(reply), 4);
+  const others = await askTogether(
+    own,
+    proxy,
+    [1, 2, 3, 4].map((n) => ({ SQL: `select ${n}` })),
+  );
+  assert.deepEqual(others.map(cellOf), [1, 2, 3, 4]);
 });
 
 test('max_rows cuts for each request, and each reports it', async () => {
-  await withGateway({ pool: 1, coalesce: 'on', max_rows: 2 }, async (gateway) => {
-    const replies = await askTogether(
-      gateway,
-      proxy,
-      times(3, { SQL: 'select id from t order by id' }),
-    );
-    for (const reply of replies) {
-      assert.deepEqual(rowsOf(reply), [[1], [2]]);
-      assert.match(reply.text, /"TRUNCATED":true\}$/);
-    }
-    assert.equal(await coalescedBy(gateway), 2);
-  });
+  const SQL = 'select id from t order by id';
+  const replies = await askTogether(sectionOf('cutting'), proxy, times(3, { SQL }));
+  for (const reply of replies) {
+    assert.deepEqual(rowsOf(reply), [[1], [2]]);
+    assert.match(reply.text, /"TRUNCATED":true\}$/);
+  }
+  assert.equal(await coalesced(), 2);
 });
 
 test('requests that differ in parameters, options or a blank run separately', async () => {
@@ -223,10 +213,8 @@ test('clock, chance, session, locks, unknown functions, several statements, writ
 test('off by default: every request has its own execution', async () => {
   const SQL = 'select count(*) from t';
   const sentBefore = timesSent(proxy, SQL);
-  await withGateway({ pool: 1 }, async (plain) => {
-    const replies = await askTogether(plain, proxy, times(5, { SQL }));
-    assert.deepEqual(replies.map(cellOf), times(5, 3));
-    assert.equal(timesSent(proxy, SQL) - sentBefore, 5);
-    assert.equal(await coalescedBy(plain), 0);
-  });
+  const replies = await askTogether(sectionOf('plain'), proxy, times(5, { SQL }));
+  assert.deepEqual(replies.map(cellOf), times(5, 3));
+  assert.equal(timesSent(proxy, SQL) - sentBefore, 5);
+  assert.equal(await coalesced(), 0);
 });

@@ -8,7 +8,7 @@ import { seed } from '../../support/property.ts';
 test('a batch with a key that is answered with 200 is executed once, any other at most once, and nothing is unknown', async (t) => {
   const { breaches, counts } = await makeKeyedHistory({
     seed,
-    batches: 160,
+    batches: 100,
     clients: 8,
     strikes: { kill: 2, cut: 2, crash: 1 },
     drops: 1,

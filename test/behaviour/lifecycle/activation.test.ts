@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { bindListener, type Listener } from '../../../src/supervisor/listener/listener.ts';
 import { type Daemon, daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -28,6 +29,8 @@ async function bindAt(address: Parameters<typeof bindListener>[0]) {
 }
 
 const request = 'GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+/** A client rests between two requests: they are to go on, not to be many. */
+const restMs = 10;
 
 function assertNotInherited(daemon: Daemon): void {
   for (const pid of [daemon.pid(), ...daemon.workers()]) {
@@ -46,6 +49,7 @@ test('serves the inherited socket in the place of `listen`, and leaves it when i
     while (!isOver) {
       assert.equal((await exchange(port, request)).status, 200);
       answered += 1;
+      await pause(restMs);
     }
   };
   const lanes = Promise.all(Array.from({ length: 4 }, lane));

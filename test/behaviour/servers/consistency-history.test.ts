@@ -8,7 +8,7 @@ import { seed } from '../../support/property.ts';
 
 test('with a token no read is older than what was seen; without one many are', async (t) => {
   if (!replicationHere(t)) return;
-  const plan = { seed, reads: 600, maxMs: 90_000, semiSync: true };
+  const plan = { seed, reads: 300, maxMs: 90_000, semiSync: true };
   const { without, withTokens } = await makeConsistencyHistories(plan);
   const summary = [...withTokens.counts].map(([what, n]) => `${n} ${what}`).join(', ');
   t.diagnostic(`without ${without.older.length} of ${without.judged} older`);

@@ -19,6 +19,8 @@ import { seed } from '../../support/property.ts';
 const plan = {
   seed,
   clients: 6,
+  // A failover takes seconds. What counts is that writes go on all the time, not how many there are.
+  restMs: 80,
   enoughWrites: 40,
   afterMs: 500,
   semiSync: false,

@@ -45,9 +45,9 @@ const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 
 const readerCount = 4;
 /** A reader pauses between two reads, because their number does not matter. */
-const restMs = 50;
+const restMs = 200;
 /** The gateway probes its servers once a second, so asking more often does not help. */
-const rarely = { everyMs: 250 };
+const rarely = { everyMs: 500 };
 
 /** Declared reads one after the other, while `act` runs, which may wait for some more of them; how long the longest took, and every failure. */
 async function readThroughout(act: (more: () => Promise<void>) => Promise<void>) {

@@ -1,39 +1,35 @@
 // The promise of UTF-8: whatever the server sends and whatever character set a request sets, the reply is valid, and
 // what has a known character set says what the server itself says in UTF-8.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import test from 'node:test';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../support/strict-json.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-let streaming: Gateway;
 let names: string[] = [];
-before(async () => {
-  database = await startDatabase();
-  gateway = await startGateway({ database, settings: { workers: 1 } });
-  streaming = await startGateway({ database, settings: { workers: 1, buffer: '1KiB' } });
-  names = (await database.query('show character set')).map(({ Charset }) => String(Charset));
-});
-after(async () => {
-  await gateway?.stop();
-  await streaming?.stop();
-  await database?.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 1 },
+  {
+    prepare: async (own) => {
+      names = (await own.query('show character set')).map(({ Charset }) => String(Charset));
+    },
+    sections: { streaming: { buffer: '1KiB' } },
+  },
+);
+/** Sections by how much of a reply they hold back. */
+const [whole, streaming] = ['world', 'streaming'] as const;
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The whole document, which must be UTF-8 and JSON to the letter. */
-async function ask(SQL: string, from: Gateway = gateway): Promise<JsonValue> {
-  const { status, body } = await from.dbPost({ SQL });
+async function ask(SQL: string, section: string = whole): Promise<JsonValue> {
+  const { status, body } = await gateway.dbPost({ SQL, SERVER: section });
   assert.equal(status, 200, `${SQL}: ${body}`);
   strict.decode(body);
   return parseStrictJson(body);
 }
 
-const lastRows = async (SQL: string, result: number, from?: Gateway) =>
-  at(await ask(SQL, from), 'RESULT', result, 'ROWS') as JsonValue[][];
+const lastRows = async (SQL: string, result: number, section?: string) =>
+  at(await ask(SQL, section), 'RESULT', result, 'ROWS') as JsonValue[][];
 
 const hex = (text: string) => Buffer.from(text).toString('hex');
 
@@ -51,10 +47,10 @@ test('puts U+FFFD where text is no UTF-8, for one row and for many, whole and st
     ["concat('é', x'ff')", null],
   ];
   for (const [sql, is] of expressions) {
-    for (const from of [gateway, streaming]) {
-      const document = await ask(`select ${sql} v, id from plain where id < 2`, from);
+    for (const section of [whole, streaming]) {
+      const document = await ask(`select ${sql} v, id from plain where id < 2`, section);
       if (is !== null) assert.deepEqual(at(document, 'RESULT', 'ROWS', 0, 0), is, sql);
-      const many = await ask(`select ${sql} v, id from plain`, from);
+      const many = await ask(`select ${sql} v, id from plain`, section);
       if (document instanceof Map && document.has('MYSQL_ERRNO')) continue;
       assert.equal((at(many, 'RESULT', 'ROWS') as JsonValue[]).length, 3000, sql);
     }

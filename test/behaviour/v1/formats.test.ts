@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { createNumbers } from '../../support/database/numbers.ts';
-import { startGateway } from '../../support/gateway.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
 import { parseStrictCsv } from '../../support/strict-csv.ts';
 import { useGateway } from '../../support/use-gateway.ts';
@@ -23,6 +22,7 @@ const { gateway, database } = useGateway(
         create procedure two() begin select 1 as a; select 2 as b; end;
         create function noted(x int) returns int begin insert into made (n) values (x); return x; end`);
     },
+    sections: { small: { max_result_bytes: '4KiB' } },
   },
 );
 
@@ -101,12 +101,8 @@ test('an executed statement is not rejected for duplicate names: the names are m
 
 test('rows of a write that are more than max_result_bytes are left out, and the write is not stopped', async (t) => {
   if (database.flavour !== 'mariadb') return t.skip('no RETURNING here');
-  const small = await startGateway({
-    database,
-    settings: { workers: 1, max_result_bytes: '4KiB' },
-  });
-  t.after(small.stop);
-  const reply = await small.post('/v1/query', {
+  const reply = await gateway.post('/v1/query', {
+    section: 'small',
     sql: "insert into long_ones (n) select seq from numbers where seq <= 200 returning n, repeat('x', 100)",
   });
   assert.equal(reply.status, 200, reply.text);

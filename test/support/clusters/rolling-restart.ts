@@ -27,7 +27,7 @@ const gatewayCount = 3;
 /** The number of requests that must be answered between a start and the next kill. */
 const requestsBetween = 100;
 /** A client rests between two requests: they are to go on, not to be many. */
-const restMs = 10;
+const restMs = 30;
 const ways: readonly Way[] = (['/db', '/v1/query'] as const).flatMap((path) =>
   [true, false].flatMap((writes) => [true, false].map((keeps) => ({ path, writes, keeps }))),
 );

@@ -63,7 +63,7 @@ export async function rolesBecome(gateway: Gateway, roles: readonly Role[]): Pro
         return last === wanted;
       },
       // The gateway probes once a second, so asking more often has no use.
-      { everyMs: 100 },
+      { everyMs: 200 },
     );
   } catch (error) {
     throw new Error(`they are ${last}\n${gateway.log()}`, { cause: error });

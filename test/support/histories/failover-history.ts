@@ -27,7 +27,7 @@ import {
 import { fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 
 /** The plan of a failover. */
-export type FailoverPlan = Pick<WritingPlan, 'clients' | 'enoughWrites'> & {
+export type FailoverPlan = Pick<WritingPlan, 'clients' | 'restMs' | 'enoughWrites'> & {
   readonly seed: number;
   readonly how: Strike;
   /** 0: a primary alone, which can only be `restarted`. */

@@ -20,14 +20,16 @@ export type Writing = {
 
 /** A gateway that serves nothing any more is judged then. */
 const maxSilenceMs = 60_000;
-/** Clients rest between two writes, so that a round is thousands of them and not more. */
-const restMs = 5;
+/** The rest unless given: a round is thousands of writes, and not more. */
+const usualRestMs = 5;
 /** The number of writes with a key from shortly before the failover that are sent again after it. */
 const repeatedWrites = 100;
 
 /** The amount of writing. */
 export type WritingPlan = {
   readonly clients: number;
+  /** How long a client rests between two writes. */
+  readonly restMs?: number;
   /** This many writes succeed before the strike, after the promotion, and after the return. */
   readonly enoughWrites?: number;
   /** Ids begin behind it. */
@@ -39,7 +41,7 @@ const usuallyEnough = 100;
 /** Starts this many clients. Each writes through these gateways in turn. The seed and the client decide the ways to write. */
 export function startWriting(
   gateways: readonly Ask[],
-  { clients, enoughWrites = usuallyEnough, lastId = 0 }: WritingPlan,
+  { clients, restMs = usualRestMs, enoughWrites = usuallyEnough, lastId = 0 }: WritingPlan,
   crew: Crew,
 ): Writing {
   const writes: Write[] = [];

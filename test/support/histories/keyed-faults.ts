@@ -90,7 +90,7 @@ export async function strike(
       await eventually('the worker is gone', () => !isAlive(victim));
       const toMs = performance.now();
       const isWhole = async () => (await readMetric(gateway, 'dbhttpd_worker_up')) === workers;
-      await eventually('it is replaced', isWhole, { everyMs: 50 });
+      await eventually('it is replaced', isWhole);
       return { what, fromMs, toMs };
     }
     case 'cut':
@@ -100,7 +100,7 @@ export async function strike(
       await database.halt('SIGKILL');
       await database.resume();
       const isReady = async () => (await gateway.get('/readyz')).status === 200;
-      await eventually('the database is back', isReady, { everyMs: 50 });
+      await eventually('the database is back', isReady);
       return { what, fromMs, toMs: performance.now() };
     }
     default:

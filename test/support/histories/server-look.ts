@@ -16,7 +16,7 @@ export async function waitUntilIdle(server: Asked): Promise<void> {
     );
     return busy.length === 0;
   };
-  const limits = { timeoutMs: maxIdleMs, everyMs: 50 };
+  const limits = { timeoutMs: maxIdleMs };
   await eventually('the server has ended what it still ran', isIdle, limits);
 }
 
