@@ -97,7 +97,7 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
     // No unique key: what is written twice shows as two rows.
     await database.query('create table t (id int, index (id)) engine = InnoDB');
     const proxy = await crew.start('a proxy', startProxiedDatabase(database));
-    const settings = { workers: 2, pool: 4, statement_timeout: deadline };
+    const settings = { workers: 1, pool: 8, statement_timeout: deadline };
     const starting = startGateway({ database: proxy.target, settings });
     const gateway = await crew.start('a gateway', starting);
     const unbound = boundStalls(proxy);

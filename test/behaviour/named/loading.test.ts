@@ -173,7 +173,7 @@ test('a thousand statements are loaded, and each can be called', async () => {
     ),
   );
   const directory = createDirectory(many.join('\n'));
-  const gateway = await start({ named: directory.path });
+  const gateway = await start({ named: directory.path, workers: 1 });
   assert.equal((await namesOf(gateway)).length, 1000);
   assert.equal((await gateway.get('/v1/named/s999?id=7')).text, '{"id":7}');
 });

@@ -1,32 +1,25 @@
 // The promise of exactness: for every column type, what comes out of /db is what the database holds.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test, { after } from 'node:test';
 import type { Connection } from 'mysql2/promise';
 import { shown, type TypeCase, truth, truthSql } from '../../support/column-truth.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { newTypesOf, typesOf } from '../../support/known-types.ts';
 import { at, type JsonValue } from '../../support/strict-json.ts';
+import { useSharedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
 let connection: Connection;
 let tables = 0;
-before(async () => {
-  database = await startDatabase();
-  gateway = await startGateway({ database, settings: { workers: 1 } });
-  connection = await database.connect();
-  // Zero dates, and values that are cut to what the type holds.
-  await connection.query("set sql_mode=''");
-});
-after(async () => {
-  await connection?.end();
-  await gateway?.stop();
-  await database?.stop();
+after(() => connection?.end());
+const { gateway, database } = useSharedGateway({
+  ready: async () => {
+    connection = await database.connect();
+    // Zero dates, and values that are cut to what the type holds.
+    await connection.query("set sql_mode=''");
+  },
 });
 
 async function createTable({ type, values }: TypeCase): Promise<string> {
-  const table = `t${tables++}`;
+  const table = `${database.name}.t${tables++}`;
   await connection.query(`create table ${table} (id int primary key, v ${type})`);
   const rows = values.map((value, id) => `(${id},${typeof value === 'string' ? value : value[0]})`);
   await connection.query(`insert into ${table} values ${rows.join(',')}`);
