@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { Database } from './database/mariadb.ts';
 import { eventually } from './eventually.ts';
 
-/** A statement counts as held back if it is unchanged this many times in a row. */
+/** A statement counts as held back if it is unchanged this many times in a row, at this distance. */
 const looksAlike = 25;
+const lookMs = 20;
 
 /** The highest, in bytes, that the memory of process `pid` gets while `work` lasts, above what it was before. */
 export async function growthOf(pid: number, work: () => Promise<unknown>): Promise<number> {
@@ -36,12 +37,13 @@ export async function readersOf(
 export async function heldBack(database: Database, table: string): Promise<void> {
   let seen = '';
   let alike = 0;
-  await eventually('the server waits for its reader', async () => {
+  const isStill = async () => {
     const [one] = await readersOf(database, table);
     const now = `${one?.id} ${one?.state}`;
     const isWriting = one !== undefined && /writing|send/i.test(String(one.state));
     alike = isWriting && now === seen ? alike + 1 : 0;
     seen = now;
     return alike === looksAlike;
-  });
+  };
+  await eventually('the server waits for its reader', isStill, { everyMs: lookMs });
 }

@@ -77,12 +77,19 @@ beforeEach(async () => {
   await makeWell();
   for (const gateway of [named, numbered]) {
     await eventually(
-      'it is ready',
-      async () => (await gateway.get('/readyz')).status === 200,
+      'it is ready, and its log has the end of the outage before',
+      async () => (await gateway.get('/readyz')).status === 200 && isOutageOver(gateway),
       look,
     );
   }
 });
+
+/** The log has each reason once in an outage, so a test must not begin in that of another one. */
+function isOutageOver(gateway: Gateway): boolean {
+  const log = gateway.log();
+  const [begun, ended] = ['cannot connect to the database', 'the database is back'];
+  return log.lastIndexOf(ended) >= log.lastIndexOf(begun);
+}
 
 function show({ cert, key }: typeof served): void {
   copyFileSync(cert, served.cert);
