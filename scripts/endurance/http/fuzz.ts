@@ -8,7 +8,7 @@ import {
   plainForm,
   summarise,
 } from './judge.ts';
-import { knownDifference, reasonToLeaveOut } from './known-differences.ts';
+import { knownDifference } from './known-differences.ts';
 import { PlainClient } from './plain.ts';
 import type { Readers } from './readers.ts';
 import { type Reply, readReplies } from './replies.ts';
@@ -90,11 +90,6 @@ class Trial {
   }
 
   async run(stream: Stream): Promise<void> {
-    const leftOut = reasonToLeaveOut(stream.text);
-    if (leftOut !== null) {
-      this.#count(`left out: ${leftOut}`);
-      return;
-    }
     const pieces = piecesOf(stream);
     const heard = await talk(this.#gateway, pieces);
     const replies = readReplies(heard.text);

@@ -1,5 +1,4 @@
-// Known differences: requests that the gateway accepts and another reader refuses, each with its reason. And requests that the run
-// does not send, because the gateway is known to break a promise there.
+// Known differences: requests that the gateway accepts and another reader refuses, each with its reason.
 
 type Known = {
   readonly reader: 'node' | 'haproxy';
@@ -21,20 +20,9 @@ const known: readonly Known[] = [
     applies: (text) => /HTTP\/1\.0\r\n(?:.+\r\n)*connection:.*[ \t]\r/i.test(text),
   },
   {
-    reader: 'node',
-    reason: 'Connection in trailers: RFC 9110 forbids it (section 6.5.1), and node obeys it',
-    applies: (text) => /\n0+(?:;.*)?\r\n(?:.+\r\n)*connection:/i.test(text),
-  },
-  {
     reader: 'haproxy',
     reason: 'a # in the target: it belongs to the JSON text of a URL, and haproxy wants none',
     applies: (text) => /[A-Z]+ \/[^ \r\n]*#/.test(text),
-  },
-  {
-    reader: 'haproxy',
-    reason:
-      'Connection: close beside keep-alive: the gateway and node keep the connection, haproxy does not',
-    applies: (text) => /connection:.*close/i.test(text) && /connection:.*keep-alive/i.test(text),
   },
   {
     reader: 'haproxy',
@@ -47,13 +35,4 @@ const known: readonly Known[] = [
 export function knownDifference(reader: Known['reader'], text: string): string | null {
   const found = known.find((one) => one.reader === reader && one.applies(text));
   return found === undefined ? null : `${found.reader}: ${found.reason}`;
-}
-
-type LeftOut = { readonly reason: string; readonly applies: (text: string) => boolean };
-
-const leftOut: readonly LeftOut[] = [];
-
-/** The reason for which a stream is not sent; null: it is. */
-export function reasonToLeaveOut(text: string): string | null {
-  return leftOut.find((one) => one.applies(text))?.reason ?? null;
 }

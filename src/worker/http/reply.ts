@@ -45,7 +45,8 @@ function mayKeepAlive({ method, headers, httpVersion }: IncomingRequest): boolea
   const { connection = '', upgrade } = headers;
   // The bytes behind it may be of another protocol, or a proxy may take them for that (RFC 9110 section 7.8, RFC 9112 section 6.1).
   if (upgrade !== undefined || method === 'CONNECT') return false;
-  if (httpVersion === '1.1') return connection === '' || !closeToken.test(connection);
+  if (connection !== '' && closeToken.test(connection)) return false;
+  if (httpVersion === '1.1') return true;
   return keepAliveToken.test(connection) && headers['transfer-encoding'] === undefined;
 }
 

@@ -68,6 +68,7 @@ const clients = [
   ['a client that may change the protocol', '1.1', 'Host: a\r\nUpgrade: h2c\r\n', true],
   ['a client of HTTP/1.0', '1.0', '', true],
   ['a client of HTTP/1.0 that stays', '1.0', 'Connection: keep-alive\r\n', false],
+  ['a client of HTTP/1.0 that says both', '1.0', 'Connection: keep-alive, close\r\n', true],
 ] as const;
 
 for (const [who, version, more, ends] of clients) {
