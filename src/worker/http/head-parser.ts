@@ -88,12 +88,12 @@ export function parseHead(
   return { ok: true, method, target: text, httpVersion: minor, section, frame };
 }
 
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const optionalToken = /^[ \t]*[!#$%&'*+\-.^_`|~0-9A-Za-z]*[ \t]*$/;
 
 /** Whether the value of Connection is a list of tokens (RFC 9110 section 7.6.1). A proxy may find another list in anything else. */
 function isTokenList(connection: string | undefined): boolean {
-  if (connection === undefined || token.test(connection)) return true;
-  return connection.split(',').every((one) => one.trim() === '' || token.test(one.trim()));
+  if (connection === undefined || optionalToken.test(connection)) return true;
+  return connection.split(',').every((one) => optionalToken.test(one));
 }
 
 function refuse(failure: Failure): RefusedHead {

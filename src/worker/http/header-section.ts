@@ -178,6 +178,9 @@ function fieldOf(name: string): FieldName | null {
   return field;
 }
 
+/** OWS at both ends (RFC 9110 section 5.6.3). String.prototype.trim also removes other octets. */
+const whiteSpace = /^[ \t]+|[ \t]+$/g;
+
 /** All fields of a section's text: name, value, name, value. */
 export function listFields(text: string): readonly string[] {
   return text
@@ -185,6 +188,6 @@ export function listFields(text: string): readonly string[] {
     .slice(0, -1)
     .flatMap((line) => {
       const end = line.indexOf(':');
-      return [line.slice(0, end), line.slice(end + 1).trim()];
+      return [line.slice(0, end), line.slice(end + 1).replace(whiteSpace, '')];
     });
 }

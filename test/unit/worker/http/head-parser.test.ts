@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseHead } from '../../../../src/worker/http/head-parser.ts';
+import { listFields } from '../../../../src/worker/http/header-section.ts';
 import { cases, fc } from '../../../support/property.ts';
 
 const limits = { maxUrlBytes: 100, maxHeadersBytes: 1000 };
@@ -27,6 +28,12 @@ test('fields are found by their names in any spelling, without the white space a
   const { headers, count } = head.section;
   const { host, origin, accept, 'x-request-id': id } = headers;
   assert.deepEqual([host, origin, accept, id, count], ['a', 'b', 'e, f', 'c', 6]);
+});
+
+test('all fields can be listed as they were sent', () => {
+  const head = parse(get('X-A: \t b\xa0 \r\nx-a:c\r\n'));
+  assert.ok(head?.ok);
+  assert.deepEqual(listFields(head.section.text), ['Host', 'a', 'X-A', 'b\xa0', 'x-a', 'c']);
 });
 
 test('of a field with one value the first line counts, and the others are known', () => {
@@ -99,7 +106,7 @@ test('Connection is a list of tokens', () => {
   for (const value of ['close', ' keep-alive , ,Upgrade', ',', '', 'a,\tb']) {
     assert.equal(verdict(get(`Connection: ${value}\r\n`)), 'taken', value);
   }
-  for (const value of ['close;x', 'a b', '"close"', 'keep-alive: close', '\\close']) {
+  for (const value of ['close;x', 'a b', '"close"', 'keep-alive: close', '\\close', 'close\xa0']) {
     assert.equal(verdict(get(`Connection: ${value}\r\n`)), 'BAD_REQUEST', value);
   }
 });
