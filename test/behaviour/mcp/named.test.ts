@@ -121,7 +121,8 @@ const { gateway, database } = useGateway(
       await fresh.query(`
         create table cities (id int primary key, country char(2) not null, name varchar(50) not null, area decimal(10,2), note varchar(100));
         insert into cities values (1, 'gr', 'Athens', 2928.72, null), (2, 'de', 'Berlin', 891.7, 'capital'), (3, 'de', 'Bonn', null, 'was one');
-        insert into cities select 100 + seq, 'xx', concat('town ', seq), 1, null from seq_1_to_300;
+        insert into cities with recursive c (n) as (select 1 union all select n + 1 from c where n < 300)
+          select 100 + n, 'xx', concat('town ', n), 1, null from c;
         create table notes (id int auto_increment primary key, customer bigint not null, text varchar(100) not null);
         create table unique_notes (text varchar(100) primary key);
         create table stock (n int not null);
@@ -416,10 +417,10 @@ test('metrics name the tool', async () => {
 });
 
 test('statements that are replaced are other tools', async () => {
-  directory.write('-- name: added :one\n-- for: other\nselect 7 as n;\n', 'more.sql');
+  directory.write("-- name: added :one\n-- for: other\nselect 'new' as n;\n", 'more.sql');
   process.kill(gateway.pid, 'SIGHUP');
   const other = agentOf('other');
   await eventually('the tool is there', async () => (await namesOf(other)).includes('added'));
   assert.deepEqual(await namesOf(other), ['added', 'secret']);
-  assert.deepEqual(await succeed('added', {}, other), { n: 7 });
+  assert.deepEqual(await succeed('added', {}, other), { n: 'new' });
 });

@@ -59,12 +59,12 @@ for (const revision of revisions) {
 
     test('a tool is called, and its result is compact JSON', async () => {
       const { text } = await agent.call('query', {
-        sql: 'select 1 as one, ? as two',
+        sql: "select 'a' as one, ? as two",
         params: ['b'],
       });
       assert.equal(
         text,
-        '{"columns":["one","two"],"rows":[[1,"b"]],"row_count":1,"truncated":false}',
+        '{"columns":["one","two"],"rows":[["a","b"]],"row_count":1,"truncated":false}',
       );
     });
 

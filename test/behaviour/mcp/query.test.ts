@@ -67,9 +67,9 @@ test('a result ends after 32 KiB, or as many bytes as are asked for, with whole 
 });
 
 test('a statement is stopped once its result is full', async () => {
-  // Ten thousand million rows.
+  // A million million rows. MySQL would first collect some for a hash join, which takes longer than a statement may.
   const { row_count, truncated } = await agent.query(
-    'select a.n from numbers a, numbers b, numbers c, numbers d',
+    'select /*+ NO_BNL() */ a.n from numbers a, numbers b, numbers c, numbers d',
   );
   assert.deepEqual([row_count, truncated], [200, true]);
 });
@@ -97,11 +97,11 @@ suite('huge cells', () => {
 
   test('of 10 MiB, of text and of bytes, fit like small ones', async () => {
     const { rows } = await agent.query(
-      "select repeat('x', 10485760) as t, cast(repeat('x', 10485760) as binary) as b, 1 as n",
+      "select repeat('x', 10485760) as t, cast(repeat('x', 10485760) as binary) as b, 'n' as n",
     );
-    const [text, bytes, n] = rows[0] as [string, string, number];
+    const [text, bytes, n] = rows[0] as string[];
     assert.equal(text, `${'x'.repeat(1024)}… (10485760 bytes)`);
-    assert.deepEqual([bytes, n], ['<10485760 bytes>', 1]);
+    assert.deepEqual([bytes, n], ['<10485760 bytes>', 'n']);
   });
 
   test('of JSON become text when they are shortened', async () => {
