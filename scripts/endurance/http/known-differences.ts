@@ -15,6 +15,11 @@ const known: readonly Known[] = [
   },
   {
     reader: 'node',
+    reason: 'a tab behind a coding: RFC 9110 allows it (section 5.5), node does not',
+    applies: (text) => /transfer-encoding:[ \t]*chunked[ ]*\t[ \t]*\r/i.test(text),
+  },
+  {
+    reader: 'node',
     reason:
       'a space behind keep-alive in HTTP/1.0: for node it is another word, and the connection ends',
     applies: (text) => /HTTP\/1\.0\r\n(?:.+\r\n)*connection:.*[ \t]\r/i.test(text),

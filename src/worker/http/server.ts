@@ -226,13 +226,16 @@ export class HttpServer {
     if (reply.shouldKeepAlive && socket.writable) {
       if (!request.complete) request.drop();
       this.#advance(connection);
-    } else this.#close(connection, request.complete);
+    } else this.#close(connection, !request.complete || connection.intake.hasMore);
   }
 
-  /** Closes the connection behind a reply. Nothing behind it is parsed: an answer could not be sent. */
-  #close({ socket, intake }: Connection, isAllRead: boolean): void {
+  /**
+   * Closes the connection behind a reply. Nothing behind it is parsed: an answer could not be sent.
+   * @param isSending whether the client may still send: closed at once, it could lose the reply (RFC 9112 section 9.6)
+   */
+  #close({ socket, intake }: Connection, isSending: boolean): void {
     intake.end();
-    if (!isAllRead) endSocket(socket, '');
+    if (isSending) endSocket(socket, '');
     else if (this.#settings.tls === null) socket.destroy();
     else socket.destroySoon();
   }

@@ -60,6 +60,19 @@ test('a body that turns out to be malformed behind its reply ends the connection
   assert.equal(client.received(), '');
 });
 
+test('a client that sends more behind its last request gets the reply, and then the end', async (t) => {
+  const { port, end } = await serveHttp((_request, reply) =>
+    reply.sendWhole(200, 'Content-Length: 2\r\n', 'ok'),
+  );
+  t.after(end);
+  const client = await openRaw(port);
+  const last = 'GET / HTTP/1.0\r\n\r\n';
+  client.send(last + 'GET /more HTTP/1.1\r\n'.repeat(10_000));
+  assert.equal(String((await client.reply()).body), 'ok');
+  client.send('and more');
+  assert.equal(await client.ended(), 'fin');
+});
+
 test('a client that ends its side in the middle of a request gets 400', async (t) => {
   const { port, end } = await serveHttp((request, reply) =>
     readBody(request, reply, 100, { complete: () => reply.end(), failed: () => reply.end() }),
