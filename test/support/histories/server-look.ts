@@ -30,6 +30,9 @@ export async function fetchCounts(
 
 /** The replies that are kept with keys. */
 export async function fetchKeptReplies(server: Asked): Promise<string[]> {
-  const kept = await server.query('select convert(reply using utf8mb4) as reply from request_keys');
+  // A key that was taken for good, so that its batch can never be executed, has no reply.
+  const kept = await server.query(
+    'select convert(reply using utf8mb4) as reply from request_keys where reply is not null',
+  );
   return kept.map(({ reply }) => String(reply));
 }
