@@ -1,24 +1,43 @@
 // The listening socket as a descriptor: read by the process that binds it, and listened on by the processes that inherit it. This is the
 // one place that uses Node without its documentation. Seen on Node 20.20, 22.23, 24.21 and 26.10.
+import { readdirSync, readlinkSync } from 'node:fs';
 import { type Server, Socket } from 'node:net';
+import { inodesOfListener, inodesOfUnixSocket } from './socket-tables.ts';
+
+const ownDescriptors = '/proc/self/fd';
 
 /** Connections that the kernel queues while no process accepts: enough to replace a worker under load. */
 export const backlog = 4096;
 
-// Internal names of Node's net.js, unchanged since 0.6. @types/node does not have them.
+// Node's own way from a bound address to a listening socket (net.js, unchanged since 0.6). @types/node does not have it.
 type Bare = {
-  readonly _handle: { readonly fd?: number; listen?(backlog: number): number } | null;
   readonly _listen2?: (address: null, port: null, type: null, backlog: number, fd: number) => void;
 };
 
 /**
- * The descriptor of a listening server, which continues to own it. Node has no documented way to get it. Throws if this Node has no
- * such field, and then nothing starts.
+ * The descriptor of a listening server of this process, which continues to own it: the one that refers to the socket which the kernel
+ * lists at the server's address (proc(5)). Node has no documented way. Throws if it is not found.
  */
 export function descriptorOf(server: Server): number {
-  const fd = (server as unknown as Bare)._handle?.fd ?? -1;
-  if (fd < 0) throw new Error(`Node ${process.version} does not tell a server's descriptor`);
-  return fd;
+  const links = new Set(inodesAt(server.address()).map((inode) => `socket:[${inode}]`));
+  for (const fd of readdirSync(ownDescriptors)) {
+    if (links.has(targetOf(fd))) return Number(fd);
+  }
+  throw new Error('the kernel does not list the listening socket');
+}
+
+function inodesAt(address: ReturnType<Server['address']>): readonly string[] {
+  if (address === null) return [];
+  return typeof address === 'string' ? inodesOfUnixSocket(address) : inodesOfListener(address);
+}
+
+/** Where a descriptor leads to; empty: it is closed by now, as that of the list itself. */
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`${ownDescriptors}/${fd}`);
+  } catch {
+    return '';
+  }
 }
 
 /**
@@ -35,17 +54,23 @@ export function listenOn(server: Server, fd: number, kind: 'tcp' | 'unix'): void
     server.listen(new Socket({ fd }), backlog);
     return;
   }
-  const bare = server as unknown as Bare;
-  if (bare._listen2 === undefined) {
+  if (!listenAt(server, backlog, fd)) {
     throw new Error(`Node ${process.version} does not let a worker listen on a unix socket`);
   }
-  bare._listen2(null, null, null, backlog, fd);
 }
 
 /**
  * Changes how many connections the kernel queues for a listening server to `max` + 1, by listen(2) on a socket that already listens
- * (Linux). Node has no documented way. False: this Node has none at all.
+ * (Linux). Node has no documented way. Emits `listening`. False: this Node has no way at all.
+ * @param max at least 1: Node takes 0 for its default
  */
 export function limitBacklog(server: Server, max: number): boolean {
-  return (server as unknown as Bare)._handle?.listen?.(max) === 0;
+  return listenAt(server, max, -1);
+}
+
+/** @param fd what to listen on if the server does not listen yet */
+function listenAt(server: Server, max: number, fd: number): boolean {
+  const bare = server as unknown as Bare;
+  bare._listen2?.(null, null, null, max, fd);
+  return bare._listen2 !== undefined;
 }

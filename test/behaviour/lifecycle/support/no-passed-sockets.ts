@@ -1,5 +1,7 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: a Node without the internals by which a listening descriptor is passed on.
-// In workers, none listens on a passed unix socket. With `?descriptor`, the supervisor does not see a server's descriptor either.
+// In workers, none listens on a passed unix socket. With `?table`, the supervisor cannot find a server's descriptor in the kernel's table of sockets.
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { Server } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 
@@ -15,18 +17,18 @@ function hideLegacyListen(): void {
   });
 }
 
-/** Hides the descriptors of listening servers. */
-function loseDescriptors(): void {
-  const servers = Server.prototype as unknown as { emit: Method };
-  const own = servers.emit;
-  servers.emit = function (this: object, ...args: unknown[]) {
-    const { _handle: handle } = this as { readonly _handle?: object };
-    if (args[0] === 'listening' && handle) Object.defineProperty(handle, 'fd', { value: -1 });
-    return own.apply(this, args);
+/** Hides the kernel's table of sockets, as a system without /proc does. */
+function hideSocketTable(): void {
+  const read = fs.readFileSync;
+  const hiding = (...[path, options]: Parameters<typeof read>) => {
+    if (path === '/proc/self/net/tcp') throw new Error(`ENOENT: no such file, open '${path}'`);
+    return read(path, options);
   };
+  fs.readFileSync = hiding as typeof read;
+  syncBuiltinESMExports();
 }
 
 const { search } = new URL(import.meta.url);
 const isWorker = process.env.DBHTTPD_INSTANCE !== undefined;
-if (!isMainThread && !isWorker && search === '?descriptor') loseDescriptors();
+if (!isMainThread && !isWorker && search === '?table') hideSocketTable();
 if (isMainThread && isWorker) hideLegacyListen();
