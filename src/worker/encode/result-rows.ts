@@ -115,9 +115,7 @@ export class ResultRows {
 
   /** The length of the keys in each row. */
   get keyBytes(): number {
-    let bytes = 0;
-    for (const key of this.#plan.keys ?? []) bytes += key.length;
-    return bytes;
+    return this.#plan.keys?.bytes ?? 0;
   }
 
   /** Writes a row packet's payload. */
@@ -143,8 +141,7 @@ export class ResultRows {
   writeAhead(ahead: PacketsAhead): void {
     const module = this.#module;
     const maxRows = this.#rowsLeft();
-    const { isForeign, keys } = this.#plan;
-    if (module === null || isForeign || keys !== null || this.isTooLarge || maxRows <= 0) return;
+    if (module === null || this.#plan.isForeign || this.isTooLarge || maxRows <= 0) return;
     const out = this.#out;
     out.reserve(slackBytes);
     const stopLength = Math.min(out.fullLength, out.length + this.#bytesLeft());

@@ -28,6 +28,9 @@ const closeBrace = 0x7d;
 /** Comma, quotes and the letters of null that a cell may need beyond the bytes on the wire. */
 const cellOverhead = 8;
 
+/** A text has fewer bytes than two bytes can count. */
+const maxPackedBytes = 32 * 1024;
+
 /** How the rows of a result set are written, decided before its first row. */
 export type RowPlan = {
   readonly kinds: Uint8Array;
@@ -35,15 +38,25 @@ export type RowPlan = {
   readonly conversions: readonly (Conversion | null)[];
   /** Whether some columns must be converted. */
   readonly isForeign: boolean;
-  /** The text before each cell of an object: brace or comma, name and colon; null: rows are arrays. */
-  readonly keys: readonly Buffer[] | null;
+  /** Null: rows are arrays. */
+  readonly keys: RowKeys | null;
+};
+
+/** The names of an object's members. */
+export type RowKeys = {
+  /** The text before each cell: brace or comma, name and colon. */
+  readonly texts: readonly Buffer[];
+  /** The length of all texts. */
+  readonly bytes: number;
+  /** Each text behind its length in two bytes (little-endian); null: they are too long for this form. */
+  readonly packed: Buffer | null;
 };
 
 /** Decides for each column how its cells are written. @param keys as in the plan */
 export function planRow(
   columns: readonly Column[],
   rules: CellRules,
-  keys: readonly Buffer[] | null = null,
+  keys: RowKeys | null = null,
 ): RowPlan {
   const kinds = Uint8Array.from(columns, (column) => cellKind(column, rules));
   const conversions = columns.map((column, index) =>
@@ -56,9 +69,17 @@ export function planRow(
 }
 
 /** The names of an object's members, as a plan wants them. */
-export function objectKeys(names: readonly string[]): readonly Buffer[] {
-  return names.map((name, index) =>
+export function objectKeys(names: readonly string[]): RowKeys {
+  const texts = names.map((name, index) =>
     Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+  );
+  const bytes = texts.reduce((sum, text) => sum + text.length, 0);
+  return { texts, bytes, packed: bytes > maxPackedBytes ? null : pack(texts) };
+}
+
+function pack(texts: readonly Buffer[]): Buffer {
+  return Buffer.concat(
+    texts.flatMap((text) => [Buffer.of(text.length & 0xff, text.length >> 8), text]),
   );
 }
 
@@ -71,8 +92,9 @@ export function writeRow(
   end: number,
 ): void {
   const columnCount = plan.kinds.length;
-  const worstCase = (end - start) * maxExpansion + columnCount * cellOverhead + 2;
-  if (plan.keys === null && worstCase <= slackBytes) {
+  const keyBytes = plan.keys === null ? 0 : plan.keys.bytes;
+  const worstCase = (end - start) * maxExpansion + columnCount * cellOverhead + keyBytes + 2;
+  if (worstCase <= slackBytes) {
     out.reserve(worstCase);
     writeShortRow(out, plan, source, start, end);
   } else {
@@ -91,13 +113,14 @@ function writeShortRow(
   start: number,
   end: number,
 ): void {
-  const { kinds } = plan;
+  const { kinds, keys } = plan;
   const columnCount = kinds.length;
   let target = out.bytes;
   let to = out.length;
   let position = start;
   for (let index = 0; index < columnCount; index += 1) {
-    target[to++] = index === 0 ? openBracket : comma;
+    if (keys === null) target[to++] = index === 0 ? openBracket : comma;
+    else to = copyKey(target, to, keys.texts[index] as Buffer);
     let length = source[position++] as number;
     if (length === nullMarker) {
       to = writeNull(target, to);
@@ -132,8 +155,15 @@ function writeShortRow(
     }
   }
   if (position !== end) throw new RangeError(rowLengthFault);
-  target[to++] = closeBracket;
+  target[to++] = keys === null ? closeBracket : closeBrace;
   out.length = to;
+}
+
+/** Byte by byte, since names are short: a call of `copy` takes longer. */
+function copyKey(target: Buffer, to: number, key: Buffer): number {
+  const { length } = key;
+  for (let index = 0; index < length; index += 1) target[to + index] = key[index] as number;
+  return to + length;
 }
 
 /** Writes any row: it reserves room cell by cell, and writes long cells in pieces. */
@@ -147,7 +177,7 @@ function writeLongRow(
   const { kinds, keys } = plan;
   let position = start;
   for (let index = 0; index < kinds.length; index += 1) {
-    if (keys !== null) writeBytes(out, keys[index] as Buffer);
+    if (keys !== null) writeBytes(out, keys.texts[index] as Buffer);
     out.reserve(cellOverhead);
     if (keys === null) out.bytes[out.length++] = index === 0 ? openBracket : comma;
     if (source[position] === nullMarker) {

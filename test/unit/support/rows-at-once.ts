@@ -1,7 +1,7 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 import { dbCells } from '../../../src/worker/encode/formats/db.ts';
 import type { RowFraming } from '../../../src/worker/encode/row-module.ts';
-import { planRow } from '../../../src/worker/encode/rows.ts';
+import { objectKeys, planRow } from '../../../src/worker/encode/rows.ts';
 import { type ColumnWish, wire } from '../../support/database/mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';
 
@@ -23,6 +23,8 @@ export type Offer = {
   readonly stopLength?: number;
   readonly needsComma?: boolean;
   readonly framing?: RowFraming;
+  /** The names of an object's members; without them, rows are arrays. */
+  readonly names?: readonly string[];
   /** The expected sequence number. */
   readonly sequence?: number;
 };
@@ -44,9 +46,9 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
     resultCharset: null,
   }));
   const { maxRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
-  const { framing = 'list' } = offer;
+  const { framing = 'list', names } = offer;
   const ahead = { bytes, position: 0, end: bytes.length, sequence };
-  const plan = planRow(columns, dbCells(false));
+  const plan = planRow(columns, dbCells(false), names === undefined ? null : objectKeys(names));
   const rows = rowModule.write(out, { ahead, plan, framing, needsComma, maxRows, stopLength });
   out.end();
   return { rows, bytes: ahead.position, nextSequence: ahead.sequence, body: transport.body() };

@@ -17,10 +17,14 @@ const nullMarker: u32 = 0xfb;
 /** Room that any cell may need beyond its text, a 16-byte store included. */
 const cellRoom: usize = 64;
 
+/** How much one instruction copies. */
+const blockBytes: usize = 16;
+
 /**
- * Writes `[…],[…]`, with the separator in place of the comma, for the packets between `from` and `end`, headers included.
+ * Writes `[…],[…]` or `{…},{…}`, with the separator in place of the comma, for the packets between `from` and `end`, headers included.
  * It stops at a packet that is incomplete, out of sequence, no row, or a row for JavaScript; after `maxRows` rows; and after a row that ends
  * beyond `stop`. It writes nothing at `room` or beyond, and reads up to 15 bytes past `end`.
+ * @param keys the text before each cell of an object, behind its length in two bytes; 0: rows are arrays
  * @param result gets three u32: the ends of reading and of writing, and the number of rows
  */
 export function writeRows(
@@ -35,6 +39,7 @@ export function writeRows(
   maxRows: u32,
   separator: u32,
   needsSeparator: bool,
+  keys: usize,
   result: usize,
 ): void {
   let rows: u32 = 0;
@@ -49,7 +54,7 @@ export function writeRows(
     // A row's JSON is about as long as its packet: what cannot fit is not begun.
     if (to + length + cellRoom > room) break;
     store<u8>(to, separator);
-    const written = writeRow(start, rowEnd, to + gap, room, kinds, columns);
+    const written = writeRow(start, rowEnd, to + gap, room, kinds, columns, keys);
     if (written == 0) break;
     to = written;
     from = rowEnd;
@@ -62,7 +67,7 @@ export function writeRows(
   store<u32>(result, rows, 8);
 }
 
-/** Writes `[cell,…]`. Returns its end, or 0 if JavaScript must write the row. */
+/** Writes `[cell,…]` or `{"key":cell,…}`. Returns its end, or 0 if JavaScript must write the row. */
 @inline
 function writeRow(
   start: usize,
@@ -71,12 +76,23 @@ function writeRow(
   room: usize,
   kinds: usize,
   columns: usize,
+  keys: usize,
 ): usize {
   let at = start;
+  let key = keys;
   store<u8>(to, 0x5b);
   for (let column: usize = 0; column < columns; column += 1) {
     if (at >= end || to + cellRoom > room) return 0;
-    to += 1;
+    if (keys == 0) {
+      to += 1;
+    } else {
+      const keyLength: usize = load<u16>(key);
+      key += 2;
+      if (to + keyLength + cellRoom > room) return 0;
+      copyBlocks(key, keyLength, to);
+      key += keyLength;
+      to += keyLength;
+    }
     let length = <u32>load<u8>(at++);
     if (length >= nullMarker) {
       if (length == nullMarker) {
@@ -110,8 +126,16 @@ function writeRow(
     store<u8>(to, 0x2c);
   }
   if (at != end) return 0;
-  store<u8>(to, 0x5d);
+  store<u8>(to, keys == 0 ? 0x5d : 0x7d);
   return to + 1;
+}
+
+/** Copies up to 15 bytes too many. */
+@inline
+function copyBlocks(from: usize, length: usize, to: usize): void {
+  for (let done: usize = 0; done < length; done += blockBytes) {
+    v128.store(to + done, v128.load(from + done));
+  }
 }
 
 /**

@@ -235,6 +235,37 @@ test('writes lines, and records of CSV, at once as well', () => {
   assert.equal(lines.body.toString(), '[0,"text"]\n[1,"text"]\n');
 });
 
+test('writes objects at once as well, whatever the names of their members', () => {
+  const names = ['n', 'a "name" of more than one block of sixteen bytes, and of é'];
+  const chunk = toBytes(
+    [
+      ['1', 'text'],
+      [null, null],
+      ['3', '"'],
+    ].map(rowPacket),
+  );
+  const { rows, body } = takeAtOnce(ordinary, chunk, { names });
+  assert.equal(rows, 3);
+  const cells = [
+    [1, 'text'],
+    [null, null],
+    [3, '"'],
+  ];
+  const objects = cells.map((row) => Object.fromEntries(row.map((cell, at) => [names[at], cell])));
+  assert.equal(body.toString(), objects.map((object) => JSON.stringify(object)).join(','));
+  const lines = takeAtOnce(ordinary, chunk, { names, framing: 'lines' });
+  assert.equal(lines.body.toString(), objects.map((one) => `${JSON.stringify(one)}\n`).join(''));
+});
+
+test('leaves objects to be written alone if their names are too long, and stops where their names do not fit', () => {
+  const chunk = toBytes(packets(9));
+  assert.equal(takeAtOnce(ordinary, chunk, { names: ['n', 'x'.repeat(70_000)] }).rows, 0);
+  // Each row needs a fifth of the writer's buffer.
+  const { rows, body } = takeAtOnce(ordinary, chunk, { names: ['n', 'x'.repeat(30_000)] });
+  assert.ok(rows > 0 && rows < 9, `${rows}`);
+  assert.equal((JSON.parse(`[${body}]`) as unknown[]).length, rows);
+});
+
 test('stops at the given place', () => {
   const chunk = toBytes(packets(9));
   assert.equal(takeAtOnce(ordinary, chunk, { maxRows: 4 }).rows, 4);
