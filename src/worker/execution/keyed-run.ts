@@ -324,15 +324,13 @@ function findWrites({ steps }: Batch): Writes | null {
   const tables: TableName[] = [];
   const reads: TableName[] = [];
   const procedures: TableName[] = [];
-  let isVouched = true;
   for (const { statement } of steps) {
     const { confinedTo } = statement.effects;
     const procedure = statement.analysis?.classification.procedure ?? null;
     if (confinedTo !== null) {
       (statement.isRead ? reads : tables).push(...confinedTo);
-      isVouched &&= statement.effects.isUndoable();
     } else if (procedure !== null) procedures.push(procedure);
     else return null;
   }
-  return { tables, reads, procedures, isVouched };
+  return { tables, reads, procedures };
 }

@@ -1,10 +1,12 @@
-// Whether a ROLLBACK undoes writes to tables. It asks the server: they must be base tables of an engine with transactions, without triggers.
+// Whether a ROLLBACK undoes writes to tables. It asks the server: they, and all that their views and triggers write to, must be base tables
+// of an engine with transactions.
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
 import { readProcedureBody } from '../../shared/sql/routines.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import { builtInsOf } from '../../shared/sql/vocabulary.ts';
+import { readObjects } from '../servers/catalogue/read-objects.ts';
 
 /** More than a name may have. */
 const maxLiteralBytes = 1024;
@@ -16,28 +18,42 @@ export type Writes = {
   readonly reads?: readonly TableName[];
   /** Procedures that are called; missing: none. */
   readonly procedures?: readonly TableName[];
-  /** Whether, by the catalogue, the tables' views and triggers lead to nothing else. Missing or false: there must be no views or triggers. */
-  readonly isVouched?: boolean;
 };
 
-/** Asks on a session, outside of any transaction. Rejects if the connection is lost or the server refuses. */
+/**
+ * Asks on a session, outside of any transaction: what a worker's catalogue knows may be of another server, or nothing at this moment. Rejects
+ * if the connection is lost or the server refuses.
+ */
 export async function areUndoable(
   connection: Connection,
-  { tables, reads = [], procedures = [], isVouched = false }: Writes,
+  { tables, reads = [], procedures = [] }: Writes,
 ): Promise<boolean> {
+  let leadFurther = false;
   for (const table of tables) {
     const counts = await countTables(connection, table);
-    if (counts === null || !isUndoable(counts, isVouched)) return false;
+    if (counts === null || counts.good + counts.views < counts.found) return false;
+    leadFurther ||= counts.views > 0 || counts.triggers > 0;
   }
   for (const table of reads) {
     const counts = await countTables(connection, table);
-    if (counts === null || (counts.views > 0 && !isVouched)) return false;
+    if (counts === null) return false;
+    leadFurther ||= counts.views > 0;
   }
   for (const procedure of procedures) {
     const written = await fetchWritten(connection, procedure);
     if (written === null || !(await areUndoable(connection, { tables: written }))) return false;
   }
-  return true;
+  return !leadFurther || (await leadToUndoable(connection, tables, reads));
+}
+
+/** Follows views and triggers. Few tables have any, and the server's catalogue is large. */
+async function leadToUndoable(
+  connection: Connection,
+  tables: readonly TableName[],
+  reads: readonly TableName[],
+): Promise<boolean> {
+  const objects = await readObjects(connection);
+  return objects.undoesWrites(tables) && objects.effectsOfReading(reads).isHarmless;
 }
 
 type Counts = {
@@ -47,10 +63,6 @@ type Counts = {
   readonly triggers: number;
   readonly views: number;
 };
-
-function isUndoable({ found, good, triggers, views }: Counts, isVouched: boolean): boolean {
-  return isVouched ? good + views === found : good === found && triggers === 0;
-}
 
 /** Counts the tables with this name, in any case. Null: there is none. */
 async function countTables(connection: Connection, table: TableName): Promise<Counts | null> {
