@@ -149,11 +149,11 @@ test('the index of the documents names every page', () => {
   );
 });
 
-test('every page begins with its readers, and what they have at its end', () => {
+test('every page begins with its readers, and what they have by its end', () => {
   const index = 'docs/README.md';
   const pages = documents.filter((path) => path.startsWith('docs/') && path !== index);
   const start =
-    /^# .+\n\nThis page is for [^.]+\. (?:At (?:its|the) end|It (?:has|lists|says|describes)) /;
+    /^# .+\n\nThis page is for [^.]+\. (?:By the end|At the end|It (?:has|lists|says|describes)) /;
   assert.deepEqual(
     pages.filter((path) => !start.test(read(path).replaceAll(/(?<!\n)\n(?!\n)/g, ' '))),
     [],
