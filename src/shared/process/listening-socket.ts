@@ -31,7 +31,7 @@ function inodesAt(address: ReturnType<Server['address']>): readonly string[] {
   return typeof address === 'string' ? inodesOfUnixSocket(address) : inodesOfListener(address);
 }
 
-/** Where a descriptor leads to; empty: it is closed by now, as that of the list itself. */
+/** The target of a descriptor. Empty if it is closed by now, like the descriptor of the list itself. */
 function targetOf(fd: string): string {
   try {
     return readlinkSync(`${ownDescriptors}/${fd}`);

@@ -64,7 +64,7 @@ function closeBehindGuards(server: Server, close: () => void, repeat: () => void
   });
 }
 
-/** Where a server can be reached from its own machine. */
+/** The address at which a server can be reached from its own machine. */
 function hostOf({ address, family }: AddressInfo): string {
   if (family === 'IPv6') return address === '::' ? '::1' : address;
   return address === '0.0.0.0' ? '127.0.0.1' : address;

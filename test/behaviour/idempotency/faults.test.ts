@@ -195,7 +195,7 @@ test('a committed batch is reported, although it wrote outside of transactions t
 test('views, triggers and procedures over tables with transactions are run again, also while the gateway does not know its tables', async () => {
   const processlist = await openProcesslist(database);
   const gate = await closeGate(database);
-  // What a CALL may change is known only when it has ended.
+  // A CALL may change tables. The gateway learns which ones only when it has ended.
   const call = gateway.dbPost({ SQL: 'call waits()' });
   try {
     await processlist.started('from gate');

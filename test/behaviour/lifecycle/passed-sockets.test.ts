@@ -1,4 +1,4 @@
-// Where a listening descriptor cannot be passed on, because of Node or of the system, the gateway does not start, and reports why.
+// If a listening descriptor cannot be passed on, because of Node or of the system, the gateway does not start, and reports why.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';

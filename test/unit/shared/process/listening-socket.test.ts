@@ -22,7 +22,7 @@ require('node:net')
   .listen({ fd: 3 }, () => console.log('listening'));
 `;
 
-/** What a process says that inherits the descriptor, when the server itself is closed. */
+/** The output of a process that inherits the descriptor, when the server itself is closed. */
 async function askHeir(server: Server, address: NetConnectOpts): Promise<string> {
   const fd = descriptorOf(server);
   const child = spawn(process.execPath, ['-e', heir], { stdio: ['ignore', 'pipe', 'inherit', fd] });

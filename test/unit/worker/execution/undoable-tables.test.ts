@@ -6,7 +6,7 @@ import { createScriptedConnection } from '../../support/scripted-connection.ts';
 
 const table = { schema: 'd', name: 't' };
 
-/** What a server has: whether its table `t` and its table `other` have transactions, the body of a trigger, and the text of a view `v` over `t`. */
+/** The objects of a server: whether its table `t` and its table `other` have transactions, the body of a trigger, and the text of a view `v` over `t`. */
 type Has = { readonly good?: string; readonly other?: string; readonly trigger?: string };
 
 /** Answers as a server with these objects does. @param counts of the table that is asked for */
