@@ -63,7 +63,8 @@ export const failures = {
   },
   CROSS_SITE: {
     status: 403,
-    meaning: 'a browser asks for a page of another site (`allow_origins`), or prefetches',
+    meaning:
+      'a browser sends the request for a page of another site (`allow_origins`), or prefetches',
     repeat: 'changed',
   },
   UNAUTHORIZED: {
@@ -79,7 +80,7 @@ export const failures = {
   NOT_FOUND: { status: 404, meaning: 'nothing is served at that path', repeat: 'changed' },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    meaning: 'the path does not take that method; `Allow` says which',
+    meaning: 'the path does not take that method; `Allow` says which ones it takes',
     repeat: 'changed',
   },
   FORBIDDEN: {
@@ -153,7 +154,7 @@ export const failures = {
   },
   KEY_REQUIRED: {
     status: 400,
-    meaning: 'a named statement with `-- key: required`, and no `Idempotency-Key`',
+    meaning: 'a named statement with `-- key: required` is called without an `Idempotency-Key`',
     repeat: 'changed',
   },
   PARAMETER: {
@@ -180,8 +181,7 @@ export const failures = {
   },
   CLAIM_INVALID: {
     status: 403,
-    meaning:
-      'a named statement takes a claim, and the one of the credentials is no value of its type',
+    meaning: 'a named statement takes a claim, and its value in the credentials has the wrong type',
     repeat: 'changed',
   },
   ENUM_UNKNOWN: {
@@ -210,7 +210,7 @@ export const failures = {
     status: 400,
     sentStatus: 409,
     meaning:
-      '`dry_run` or `max_affected` with something that is not known to be undone by a ROLLBACK; it is not run (409: the ROLLBACK itself said so)',
+      '`dry_run` or `max_affected` with a statement that a ROLLBACK may not undo; it is not run (409: the ROLLBACK itself reported that)',
     repeat: 'changed',
   },
   SESSION_STATEMENT: {
@@ -237,20 +237,20 @@ export const failures = {
   },
   PARAMS_NAME: {
     status: 400,
-    meaning: 'a `:name` without value in PARAMS, or a value that is not used',
+    meaning: 'a `:name` without a value in PARAMS, or a value that is not used',
     repeat: 'changed',
   },
   PARAMS_SEVERAL: { status: 400, meaning: 'PARAMS with several statements', repeat: 'changed' },
   PARAMS_TEXT: {
     status: 400,
     meaning:
-      'with PARAMS, a text that another sql_mode or server would cut elsewhere, or that is not closed',
+      'with PARAMS, SQL with a literal or comment that ends elsewhere under another sql_mode or on another server, or that is not closed',
     repeat: 'changed',
   },
   PARAMS_VALUE: {
     status: 400,
     meaning:
-      'a value that cannot be bound: no such type, half a character, no base64, an array outside of `IN (?)`, a string alone behind ORDER BY',
+      'a value that cannot be bound: an unknown type, half a character, bytes that are not base64, an array outside of `IN (?)`, a string alone behind ORDER BY',
     repeat: 'changed',
   },
   TOO_MANY_PARAMETERS: {
@@ -315,7 +315,7 @@ export const failures = {
     status: 503,
     sentStatus: 502,
     meaning:
-      'several servers could be written to and their histories differ: none is, until an operator says which',
+      'several servers accept writes, and their histories differ: the gateway writes to none until an operator says which one is the primary',
     repeat: 'yes',
   },
   IDEMPOTENCY_TABLE: {
@@ -397,8 +397,8 @@ export const failures = {
   TRANSACTION_ENDED: {
     status: 409,
     meaning:
-      'the transaction in which a statement was to run, or ran, is over, or its token names none; the message gives the reason ' +
-      '(of a batch `statement` says which statement has ended it)',
+      'the transaction of the request is over, or the token names none; the message gives the reason ' +
+      '(in a batch, `statement` says which statement has ended it)',
     repeat: 'pointless',
   },
   RESULT_TOO_LARGE: {
@@ -420,7 +420,7 @@ export const failures = {
   },
   CLIENT_GONE: {
     status: 499,
-    meaning: 'the client went away before its reply was whole',
+    meaning: 'the client went away before its reply was complete',
     repeat: 'unreported',
   },
   STOPPING: {
@@ -587,7 +587,7 @@ export const otherMysqlFailure: MysqlFailureFacts = {
 
 /** Why a worker's database is not ready, as /readyz and a gauge report it, and what that means. */
 export const unready = {
-  STARTING: 'the worker has not asked yet',
+  STARTING: 'the worker has not checked the database yet',
   STOPPING: 'the gateway is stopping',
   DATABASE_UNRESOLVED:
     "the server's name could not be resolved: DNS does not know it, or does not answer; the server itself was not asked",

@@ -118,6 +118,6 @@ export function describeExposure({
   // Browsers do not send the origin over plain HTTP, and cannot reach a unix socket.
   const isForPages = listen.kind === 'tcp' && httpsCert === null;
   return isForPages && !(allowHosts?.every(isLoopbackName) ?? false)
-    ? '`allow_hosts` has other names than loopback, under which web pages could send them'
+    ? '`allow_hosts` has names other than loopback, under which web pages could send them'
     : null;
 }

@@ -30,7 +30,7 @@ function parseHost(text: string): HostItem | string {
   if (text === '') return 'is empty';
   if (isIP(text) === 6) return { host: text, port: null };
   const match = /^(?:\[([^\]]*)\]|([^\s:[\]/@]+))(?::(\d+))?$/.exec(text);
-  if (match === null) return 'must be a host name or an address, as db:3307 or [::1]:3307';
+  if (match === null) return 'must be a host name or an address, such as db:3307 or [::1]:3307';
   const [, bracketed, name = '', digits] = match;
   if (bracketed !== undefined && isIP(bracketed) !== 6)
     return 'has no IPv6 address in its brackets';

@@ -96,7 +96,7 @@ function countedOf(certificates: string, counting: Counting): readonly (X509Cert
 
 function lapseOf(certificate: X509Certificate, nowMs: number): string | null {
   const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-  if (nowMs > to) return `has expired on ${new Date(to).toISOString()}`;
+  if (nowMs > to) return `expired on ${new Date(to).toISOString()}`;
   if (nowMs < from) return `is not valid before ${new Date(from).toISOString()}`;
   return null;
 }

@@ -48,7 +48,7 @@ export function parseConditions(text: string): ParsedConditions {
   return {
     ok: false,
     problem:
-      'has text after a value: commas separate conditions, and quotes are needed around other values than words',
+      'has text after a value: commas separate conditions, and quotes are needed around values other than words',
   };
 }
 

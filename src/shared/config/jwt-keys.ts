@@ -82,10 +82,10 @@ function examineKey(key: unknown): readonly JwtKey[] | string {
     return 'has `key_ops` without `verify`';
   }
   if (kid !== undefined && (typeof kid !== 'string' || kid === ''))
-    return 'has a `kid` that is no text';
+    return 'has a `kid` that is not text';
   const { kty, crv, members } = algorithms[alg];
   if (key.kty !== kty || (crv !== null && key.crv !== crv)) {
-    return `has another type than ${alg} needs: \`kty\` is ${kty}${crv === null ? '' : ` and \`crv\` is ${crv}`}`;
+    return `has the wrong type: ${alg} needs the \`kty\` ${kty}${crv === null ? '' : ` and the \`crv\` ${crv}`}`;
   }
   const own = Object.fromEntries(members.map((member) => [member, key[member]]));
   const jwk = { kty, ...own };
@@ -101,7 +101,7 @@ function findImportFault(jwk: JsonWebKey): string | null {
     const bits = asymmetricKeyDetails?.modulusLength ?? minRsaBits;
     return bits < minRsaBits ? `has fewer than ${minRsaBits} bits` : null;
   } catch {
-    return 'is no valid public key';
+    return 'is not a valid public key';
   }
 }
 

@@ -317,7 +317,7 @@ function findDifferences(
   passwordOfFile: string | null,
 ): readonly Addition[] {
   const { section } = first.config;
-  const problem = `is another one than that of [${section}], whose servers are listed here`;
+  const problem = `differs from that of [${section}], whose servers are listed here`;
   const accounts = (['database', 'user'] as const).filter((key) => {
     return values[key] !== null && first.values[key] !== null && values[key] !== first.values[key];
   });
@@ -421,7 +421,7 @@ function findBadPlaces({ listen, pidfile, state_dir: state }: Values): readonly 
   }
   const there = listen.kind === 'unix' ? lookAt(listen.path, lstatSync) : undefined;
   if (there !== undefined && !there.isSocket()) {
-    found.push({ key: 'listen', problem: 'is the path of something that is no socket' });
+    found.push({ key: 'listen', problem: 'is the path of something that is not a socket' });
   }
   return found;
 }

@@ -98,7 +98,7 @@ export function makeDefaultDirectory(directory: string, place: Place): void {
   if (directory !== ownDirectory(place)) return;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const stats = lstatSync(directory);
-  if (!stats.isDirectory()) throw new Error(`${directory} is no directory`);
+  if (!stats.isDirectory()) throw new Error(`${directory} is not a directory`);
   if (stats.uid !== place.uid) throw new Error(`${directory} belongs to another user`);
   if ((stats.mode & othersWrite) !== 0) chmodSync(directory, 0o700);
 }

@@ -234,7 +234,7 @@ export const options = {
   jwt_audience: {
     type: text,
     ofInstance: true,
-    meaning: 'the `aud` that JSON Web Tokens must have, or have among others',
+    meaning: 'the value that the `aud` of JSON Web Tokens must be or contain',
   },
   session_key_file: {
     type: path,
@@ -249,7 +249,7 @@ export const options = {
     computed: 'loopback names while listening on loopback only, else any',
     ofInstance: true,
     meaning:
-      'accepted `Host` names, comma-separated, without port; `*`: any. Other than loopback names need a token or HTTPS',
+      'accepted `Host` names, comma-separated, without port; `*`: any. Names other than loopback need a token or HTTPS',
   },
   allow_origins: {
     type: list,
@@ -261,7 +261,7 @@ export const options = {
     initial: 'off',
     ofInstance: true,
     meaning:
-      'must be `on` to listen beyond loopback without token, or for other names without token and HTTPS',
+      'must be `on` to listen beyond loopback without a token, or for names other than loopback with neither a token nor HTTPS',
   },
   console: {
     type: flag,
@@ -302,7 +302,7 @@ export const options = {
     type: text,
     ofInstance: true,
     meaning:
-      'the origin under which clients reach the gateway, as https://db.example.com, for the metadata that agents look for. Needs `mcp = on`',
+      'the origin under which clients reach the gateway, such as https://db.example.com, for the metadata that agents look for. Needs `mcp = on`',
   },
   log: {
     type: path,

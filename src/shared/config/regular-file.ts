@@ -6,7 +6,7 @@ export function readRegularFile(path: string): { readonly bytes: Buffer; readonl
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new Error('no regular file');
+    if (!stats.isFile()) throw new Error('not a regular file');
     return { bytes: readFileSync(fd), stats };
   } finally {
     closeSync(fd);
@@ -49,7 +49,7 @@ export function readText(path: string, rights: 'read or write' | 'write' | 'any'
     }
     const text = decodeText(bytes);
     return text === null || text.includes('\0')
-      ? { ok: false, problem: 'is not a text in UTF-8' }
+      ? { ok: false, problem: 'is not UTF-8 text' }
       : { ok: true, text };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -55,7 +55,7 @@ export function parseValue(type: ValueType, text: string): Parsed {
     case 'mode':
       return /^0?[0-7]{3}$/.test(text)
         ? ok(Number.parseInt(text, 8))
-        : bad('must be octal, as 0660');
+        : bad('must be octal, such as 0660');
     case 'flag':
       return text === 'on' || text === 'off' ? ok(text === 'on') : bad('must be on or off');
     case 'choice':

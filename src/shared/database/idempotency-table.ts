@@ -118,7 +118,7 @@ export function findDifferences({
 }: TableDescription): readonly string[] {
   if (table === undefined) return ['it does not exist, or the account may not see it'];
   const [kind, engine] = table;
-  if (kind !== 'BASE TABLE') return [`it is no base table: ${kind}`];
+  if (kind !== 'BASE TABLE') return [`it is not a base table: ${kind}`];
   return [
     ...(engine === rightEngine ? [] : [`its engine is ${engine}, not InnoDB`]),
     ...findColumnFaults(columns),

@@ -148,7 +148,7 @@ function collect(
       return refuse(
         'parameter',
         shown,
-        `${JSON.stringify(shown)} is no parameter of the statement`,
+        `${JSON.stringify(shown)} is not a parameter of the statement`,
       );
     }
     const { type, fallback } = callable.parameter;
@@ -161,7 +161,7 @@ function collect(
       const list = (found[index] ?? []) as unknown[];
       list.push(value);
       found[index] = list;
-    } else return refuse('parameter', name, `${name} is there more than once, and is no list`);
+    } else return refuse('parameter', name, `${name} is there more than once, and is not a list`);
   }
   return found;
 }
@@ -224,7 +224,7 @@ function* checkClaim(
   const checked = claim === null ? null : yield* check(compiled, claim, false);
   if (checked?.ok === true) return checked;
   if (checked?.reason === 'unknown') return unknownEnum(name);
-  const message = `the claim ${shown} of the credentials is no value of ${name}`;
+  const message = `the claim ${shown} of the credentials is not a value of ${name}`;
   return { ok: false, refusal: refuse('claim invalid', name, message) };
 }
 

@@ -118,7 +118,7 @@ function readHead(line: LineReader): Comment {
   const word = line.need(/[a-z]+/y, 'a kind');
   const of = statementKinds.find((kind) => kind === word);
   if (of === undefined) {
-    throw new LineFault(`\`:${word}\` is no kind; there are :${statementKinds.join(', :')}`);
+    throw new LineFault(`\`:${word}\` is not a kind; there are :${statementKinds.join(', :')}`);
   }
   return { kind: 'head', name, of };
 }
@@ -170,7 +170,7 @@ function readError(line: LineReader): Directive {
   const status = Number(line.need(/[45]\d\d(?!\d)/y, 'a status from 400 to 599'));
   if (gatewayStatuses.includes(status)) {
     throw new LineFault(
-      `the status ${status} reports what the gateway did, and is no application's`,
+      `the status ${status} reports what the gateway did, and is not for applications`,
     );
   }
   if (errno !== null) {

@@ -68,7 +68,7 @@ function listFiles(directory: string): readonly string[] | string {
       .sort();
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return `is no directory that can be read (${code ?? message})`;
+    return `is not a directory that can be read (${code ?? message})`;
   }
 }
 

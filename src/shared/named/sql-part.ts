@@ -73,7 +73,7 @@ function wordOf(text: string, token: Token | undefined): string {
 }
 
 function problemOfToken(text: string, { kind, start, end, doubt }: Token): string | null {
-  if (kind === tokenKinds.placeholder) return '`?` is no placeholder here: write `:name`';
+  if (kind === tokenKinds.placeholder) return '`?` is not a placeholder here: write `:name`';
   if (kind === tokenKinds.executableComment)
     return 'an executable comment is SQL to some servers only';
   if (kind === tokenKinds.string) {
@@ -91,14 +91,14 @@ function readColon(
   text: string,
   at: number,
 ): { readonly name: string; readonly end: number } | string {
-  if (text[at + 1] === ':') return '`::` is no operator of MySQL: write CAST(…)';
+  if (text[at + 1] === ':') return '`::` is not an operator of MySQL: write CAST(…)';
   const before = at > 0 ? text.charCodeAt(at - 1) : 0x20;
   let end = at + 1;
   while (end < text.length && isWordCode(text.charCodeAt(end))) end += 1;
   const name = text.slice(at + 1, end);
   const isParameter = !isWordCode(before) && before !== 0x40;
   if (!isParameter || classOf(text.charCodeAt(at + 1)) !== characterClasses.letter) {
-    return 'a colon here begins no parameter: before it is no letter, digit, _, $, : or @, and after it comes a name';
+    return 'this colon does not begin a parameter: a name follows it, and no letter, digit, _, $, : or @ is before it';
   }
   return { name, end };
 }

@@ -66,7 +66,7 @@ export function readType(line: LineReader, nesting = 0): ParameterType {
     default: {
       const known =
         'int, decimal, float, bool, text, date, datetime, time, json, bytes, uuid, enum, choice, list, records';
-      throw new LineFault(`\`${kind}\` is no type; there are ${known}`);
+      throw new LineFault(`\`${kind}\` is not a type; there are ${known}`);
     }
   }
 }
@@ -122,7 +122,7 @@ function readLiteral(line: LineReader): Literal | null {
   if (string !== null) return { kind: 'string', text: unquote(string) };
   const number = line.match(numberPattern);
   if (number !== null) {
-    if (parseDecimal(number) === null) throw new LineFault(`\`${number}\` is no number`);
+    if (parseDecimal(number) === null) throw new LineFault(`\`${number}\` is not a number`);
     return { kind: 'number', text: number };
   }
   const word = line.match(/(?:true|false)(?![\w-])/y);
@@ -307,7 +307,7 @@ function readDefault(line: LineReader, type: ParameterType): string {
   if (type.kind === 'choice') {
     const label = line.need(wordPattern, 'a label of the choice');
     if (type.choices.some((choice) => choice.label === label)) return label;
-    throw new LineFault(`the default is no label of the choice`);
+    throw new LineFault(`the default is not a label of the choice`);
   }
   const text = readDefaultText(line, type);
   if (text !== null && checkText(type, text)) return text;

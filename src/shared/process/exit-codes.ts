@@ -13,8 +13,8 @@ export const exitCodes = {
 
 /** The meaning of each status, in Markdown. */
 export const exitMeanings = {
-  ok: 'running (start), stopped cleanly (foreground), all well (check)',
-  usage: 'command line',
+  ok: 'running (start), stopped cleanly (foreground), no fault (check)',
+  usage: 'the command line is wrong',
   configUnreadable: 'the configuration file cannot be read',
   unavailable:
     'cannot listen, the inherited socket cannot be served, or workers keep dying at boot; with `--check` also: no server of a section can be reached; with `--types` and `--scaffold`: no server that is needed can be reached; with `--primary`: the server cannot be reached',

@@ -225,7 +225,7 @@ function obstacleAt(path: string): string | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   // A pipe would wait for its reader, or vanish with it. A device (/dev/null, a terminal) does neither.
   const isUsable = stats === undefined || stats.isFile() || stats.isCharacterDevice();
-  if (!isUsable) return 'is no regular file';
+  if (!isUsable) return 'is not a regular file';
   // Its owner could read and change every line.
   return stats?.isFile() === true && !isTrusted(stats) ? 'belongs to another user' : null;
 }

@@ -323,7 +323,7 @@ class Binding {
   }
 
   #sortsNothing(value: Value): Unbound {
-    const message = `${this.#nameOf(value)} is a string behind ORDER BY, which would sort nothing: a value is no name of a column. Write the name and ASC or DESC into the SQL text (with dbhttpd/client: sql.id)`;
+    const message = `${this.#nameOf(value)} is a string behind ORDER BY, which would sort nothing: a value is not the name of a column. Write the name and ASC or DESC in the SQL text (with dbhttpd/client: sql.id)`;
     return failed('PARAMS_VALUE', message, value.offset);
   }
 

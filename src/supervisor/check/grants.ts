@@ -96,7 +96,7 @@ export function findRoleWarnings(
   if (view.galera === null && (questions.status?.columns ?? null) === null) {
     const right = flavour === 'MariaDB' ? 'SLAVE MONITOR' : 'REPLICATION CLIENT';
     found.push(
-      `the account cannot see what the server replicates from, so its role is derived from its transactions alone: GRANT ${right} ON *.* TO ${to}`,
+      `the account cannot see what the server replicates from, so the server's role is derived from its transactions alone: GRANT ${right} ON *.* TO ${to}`,
     );
   }
   if (view.group !== null && view.group.state === null) {
@@ -113,7 +113,7 @@ export function findRoleWarnings(
   }
   if (view.following.kind === 'listed' && !view.isReadOnly) {
     found.push(
-      'read_only is off though it replicates: what is written there by mistake is nowhere else',
+      'read_only is off on a replica: what is written there by mistake is on no other server',
     );
   }
   return found;

@@ -36,7 +36,7 @@ export async function examineTable(
     };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    const fault = `the server refused a question: ${describe(error)}`;
+    const fault = `the server refused a query: ${describe(error)}`;
     return { faults: [fault], warnings: [] };
   }
 }
@@ -107,7 +107,7 @@ export function judgeRights(
   }
   const grant = `GRANT ${missing.join(', ')} ON ${table.quoted} TO ${quoteAccount(account)}`;
   if (missing.length > 0) faults.unshift(`the account lacks rights: ${grant}`);
-  const warning = `whether the account has the rights ${unknown.join(', ')} could not be found out: the server takes no writes`;
+  const warning = `could not find out whether the account has the rights ${unknown.join(', ')}: the server takes no writes`;
   return { faults, warnings: unknown.length === 0 ? [] : [warning] };
 }
 
@@ -143,7 +143,7 @@ async function fetchVolatility(connection: Connection): Promise<readonly string[
     return findVolatility(row);
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    return [`how durable the server's commits are could not be found out: ${describe(error)}`];
+    return [`could not find out how durable the server's commits are: ${describe(error)}`];
   }
 }
 
@@ -156,7 +156,7 @@ export function findVolatility([flush, isLogged, sync]: readonly (string | null)
       ? [`innodb_flush_log_at_trx_commit is ${flush}, not 1: ${consequence}`]
       : []),
     ...(isLogged === '1' && sync !== '1'
-      ? [`sync_binlog is ${sync}, not 1, beside a binary log: ${consequence}`]
+      ? [`sync_binlog is ${sync}, not 1, with a binary log: ${consequence}`]
       : []),
   ];
 }

@@ -16,7 +16,7 @@ export function openLockFile(path: string): number {
   const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new Error(`${path} is no regular file`);
+    if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
     if (stats.uid !== process.getuid?.()) throw new Error(`${path} belongs to another user`);
     // A process that can open it can lock it.
     if ((stats.mode & 0o777) !== mode) fchmodSync(fd, mode);

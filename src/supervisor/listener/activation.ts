@@ -25,7 +25,7 @@ export function adoptListener(count: string): Bound {
   }
   const address = addressOf(firstDescriptor);
   if (address === null) {
-    return { ok: false, reason: `descriptor ${firstDescriptor} is no listening stream socket` };
+    return { ok: false, reason: `descriptor ${firstDescriptor} is not a listening stream socket` };
   }
   let isOpen = true;
   const close = () => {

@@ -21,7 +21,7 @@ export function findNearExpiry(
 /** A sentence about a client that has expired, or expires within 14 days; null: neither. */
 export function findClientExpiry({ expiresAtMs }: ExpiringClient, nowMs: number): string | null {
   return expiresAtMs <= nowMs
-    ? `has expired on ${new Date(expiresAtMs).toISOString()}`
+    ? `expired on ${new Date(expiresAtMs).toISOString()}`
     : describeNearness(expiresAtMs, nowMs);
 }
 

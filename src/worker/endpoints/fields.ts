@@ -65,7 +65,7 @@ function unknownField(name: string, checks: ReadonlyMap<string, FieldCheck>): Fi
   const shown = JSON.stringify(name.slice(0, 64));
   return {
     code: 'UNKNOWN_FIELD',
-    message: `${shown} is no field here; there are ${[...checks.keys()].join(', ')}`,
+    message: `${shown} is not a field here; there are ${[...checks.keys()].join(', ')}`,
   };
 }
 

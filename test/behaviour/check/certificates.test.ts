@@ -70,7 +70,7 @@ for (const [settings, faults] of unusable) {
 }
 
 const lapsed: readonly (readonly [what: string, settings: Settings, problem: string])[] = [
-  ['expired', https(past), 'has expired on 2020-01-02T'],
+  ['expired', https(past), 'expired on 2020-01-02T'],
   ['not yet valid', https(future), 'is not valid before 2048-01-01T'],
 ];
 for (const [what, settings, problem] of lapsed) {

@@ -106,7 +106,7 @@ allow = mcp
   const opensNothing = 'which opens nothing without `sql` or `named`';
   assert.match(warnings[0] ?? '', new RegExp(`^warning: the client web expires on ${soon}T00:00`));
   assert.deepEqual(warnings.slice(1), [
-    'warning: the client old has expired on 2020-01-01T00:00:00.000Z',
+    'warning: the client old expired on 2020-01-01T00:00:00.000Z',
     `warning: the client old has \`batch\`, ${opensNothing}`,
     `warning: the client old has \`transaction\`, ${opensNothing}`,
     `warning: the client anonymous has \`mcp\`, ${opensNothing}`,

@@ -68,7 +68,7 @@ test('an account with the grant sees what each server follows, and a replica tha
     assert.match(replica, /^role: replica .*\nreplicates: yes, from server_id 1$/m);
     assert.doesNotMatch(replica, /SLAVE MONITOR/);
   }
-  assert.match(reported[1] ?? '', /^warning: read_only is off though it replicates/m);
+  assert.match(reported[1] ?? '', /^warning: read_only is off on a replica/m);
   assert.doesNotMatch(reported[2] ?? '', /read_only is off/);
   await serverAt(1).setReadOnly(true);
 });

@@ -120,7 +120,7 @@ test('faults of all sections are reported together, and a start fails with the s
   const args = ['-s', 'world:listed', '-m', 'city'];
   const faults = [
     /\[world\] workers \(line \d+\): must be from 1 to 256/,
-    /\[listed\] user: is another one than that of \[world\]/,
+    /\[listed\] user: differs from that of \[world\]/,
     /\[city\] host \(line \d+\): item 1 \(h:99999\) must have a port/,
     /\[city\] database: is required/,
     /\[city\] user: is required/,

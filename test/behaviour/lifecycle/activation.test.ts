@@ -114,7 +114,7 @@ test('a descriptor that does not listen: exit 69, and the log has the reason', a
   } finally {
     closeSync(fd);
   }
-  await logShows(ours, /descriptor 3 is no listening stream socket/);
+  await logShows(ours, /descriptor 3 is not a listening stream socket/);
 });
 
 test('a socket beyond loopback while `listen` is on loopback: exit 78, without serving', async (t) => {

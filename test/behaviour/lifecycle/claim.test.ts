@@ -28,7 +28,7 @@ test('a lock file that is a link, no file or of a stranger is not opened: exit 7
   const obstacles: [() => void, RegExp][] = [
     [() => symlinkSync(precious, lock), /ELOOP/],
     [() => mkdirSync(lock), /EISDIR/],
-    [() => execFileSync('mkfifo', [lock]), /is no regular file/],
+    [() => execFileSync('mkfifo', [lock]), /is not a regular file/],
   ];
   if (isRoot) {
     const put = () => {

@@ -134,11 +134,11 @@ test('a path to listen on that is a regular file or a link is a fault, and remai
   const listen = join(daemon.directory, 'http.sock');
   daemon.configure({ listen });
   writeFileSync(listen, 'precious');
-  await assertFault(daemon, /\[world\] listen: is the path of something that is no socket/);
+  await assertFault(daemon, /\[world\] listen: is the path of something that is not a socket/);
   assert.equal(readFileSync(listen, 'utf8'), 'precious');
   rmSync(listen);
   symlinkSync(daemon.configPath, listen);
-  await assertFault(daemon, /\[world\] listen: is the path of something that is no socket/);
+  await assertFault(daemon, /\[world\] listen: is the path of something that is not a socket/);
   assert.ok(lstatSync(listen).isSymbolicLink());
 });
 
@@ -187,7 +187,10 @@ test("a log that is a pipe, or a stranger's link, fails the start at once; a lin
   mkdirSync(home);
   execFileSync('mkfifo', [log]);
   assert.equal((await runCommand(target, { HOME: home })).status, 73);
-  assert.match((await daemon.run(['--check'])).stderr, /cannot create the log .*no regular file/);
+  assert.match(
+    (await daemon.run(['--check'])).stderr,
+    /cannot create the log .*not a regular file/,
+  );
   rmSync(log);
   symlinkSync(join(daemon.directory, 'real.log'), log);
   if (process.getuid?.() === 0) {

@@ -131,7 +131,7 @@ test('a certificate on disk is shown after SIGHUP, by all workers, and not befor
   await logShows(daemon, /cannot be used.* key=https_key problem="cannot be read \(ENOENT\)/);
   execFileSync('mkfifo', ['-m', '600', pair.key]);
   await renew(daemon);
-  await logShows(daemon, /key=https_key problem="cannot be read \(no regular file\)/);
+  await logShows(daemon, /key=https_key problem="cannot be read \(not a regular file\)/);
   await replaceWorker(daemon);
   assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
 });
@@ -147,7 +147,7 @@ test('SIGHUP takes no certificate that is not valid now, and says why; with othe
   install(good);
   const daemon = await start(t, { https_cert: pair.cert, https_key: pair.key });
   for (const [when, problem] of [
-    ['past', 'has expired on 2020-01-02T00:00:00.000Z'],
+    ['past', 'expired on 2020-01-02T00:00:00.000Z'],
     ['future', 'is not valid before 2048-01-01T00:00:00.000Z'],
   ] as const) {
     install(authority.issue(`dated-${when}`, { when }));

@@ -287,8 +287,8 @@ test('arguments that are wrong, unknown or missing are named', async () => {
   for (const [args, message] of [
     [{}, /country is missing/],
     [{ country: 7 }, /country must be /],
-    [{ country: 'de', other: 1 }, /"other" is no parameter/],
-    [{ country: 'de', idempotency_key: 'k' }, /"idempotency_key" is no parameter/],
+    [{ country: 'de', other: 1 }, /"other" is not a parameter/],
+    [{ country: 'de', idempotency_key: 'k' }, /"idempotency_key" is not a parameter/],
     [{ country: 'de', page_size: 501 }, /page_size must be /],
   ] as const) {
     const error = await fail('cities', args);

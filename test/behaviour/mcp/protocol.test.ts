@@ -77,7 +77,7 @@ for (const revision of revisions) {
         [{ sql: ' ' }, /sql is missing, or empty/],
         [{ sql: 'select 1', params: 'x' }, /params must be an array or an object/],
         [{ sql: 'select 1', max_rows: 0 }, /max_rows must be a whole number from 1/],
-        [{ sql: 'select 1', limit: 1 }, /"limit" is no field here/],
+        [{ sql: 'select 1', limit: 1 }, /"limit" is not a field here/],
       ];
       for (const [args, message] of wrong) {
         const { isError, json } = await agent.call<{ error: { message: string } }>('query', args);

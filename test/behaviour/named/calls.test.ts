@@ -213,7 +213,7 @@ test('a parameter that is wrong, unknown, missing or there twice is a 400 that n
   const cases: readonly (readonly [string, RegExp])[] = [
     ['order?id=x', /\bid must be/],
     ['order', /\bid is missing/],
-    ['order?id=1&x=2', /"x" is no parameter/],
+    ['order?id=1&x=2', /"x" is not a parameter/],
     ['order?id=1&id=2', /\bid is there more than once/],
     ['orders?status=', /\bstatus must be/],
     ['orders?page_size=101', /\bpage_size must be/],

@@ -113,7 +113,7 @@ test('a file that is missing, or is no text, is a fault of its key', () => {
     return loaded.faults.map((fault) => formatFault(fault).slice(directory.length + 1));
   };
   writeFileSync(clients, Buffer.from('[caf\xe9]\n', 'latin1'));
-  assert.deepEqual(lines(), ['dbhttpd.ini: [world] clients: is not a text in UTF-8']);
+  assert.deepEqual(lines(), ['dbhttpd.ini: [world] clients: is not UTF-8 text']);
   rmSync(clients);
   assert.deepEqual(lines(), ['dbhttpd.ini: [world] clients: cannot be read (ENOENT)']);
 });

@@ -62,7 +62,7 @@ test('authorities are certificates, all of which can be read', () => {
 test("a certificate's dates count: the first one's of a pair, any of those to trust", () => {
   const now = Date.parse('2030-01-01');
   assert.equal(findLapse(good.cert, now, 'first'), null);
-  assert.equal(findLapse(past.cert, now, 'first'), 'has expired on 2020-01-02T00:00:00.000Z');
+  assert.equal(findLapse(past.cert, now, 'first'), 'expired on 2020-01-02T00:00:00.000Z');
   assert.equal(
     findLapse(future.cert, now, 'first'),
     'is not valid before 2048-01-01T00:00:00.000Z',
@@ -92,10 +92,10 @@ test('lists what each section uses by its key, and the certificate for HTTPS onc
     ],
     Date.parse('2030-01-01'),
   );
-  const shown = used.map(({ section, key, lapse }) => `${section} ${key} ${lapse?.slice(0, 11)}`);
+  const shown = used.map(({ section, key, lapse }) => `${section} ${key} ${lapse?.slice(0, 12)}`);
   assert.deepEqual(shown, [
-    'a https_cert has expired',
+    'a https_cert expired on 2',
     'b tls_ca undefined',
-    'b tls_cert is not vali',
+    'b tls_cert is not valid',
   ]);
 });

@@ -121,7 +121,7 @@ const digestProblem =
 const wanted = 'must be `claim: value`, as in `realm_access.roles: web-user`';
 const dotted = `${wanted}: quotes are needed around a name with \`:\` or \`.\``;
 const trailing =
-  'has text after a value: commas separate conditions, and quotes are needed around other values than words';
+  'has text after a value: commas separate conditions, and quotes are needed around values other than words';
 const unusable = 'cannot be set in [anonymous], whose requests have no credentials';
 
 const faulty: readonly (readonly [text: string, ...faults: readonly string[]])[] = [

@@ -60,12 +60,12 @@ const faulty: readonly (readonly [key: unknown, problem: string])[] = [
   [{ ...jwk(rsa.privateKey), alg: 'RS256', use: 'enc' }, secret],
   [{ ...rs256, use: 'other' }, 'has another `use` than `sig`'],
   [{ ...rs256, key_ops: ['sign'] }, 'has `key_ops` without `verify`'],
-  [{ ...rs256, kid: 7 }, 'has a `kid` that is no text'],
-  [{ ...rs256, kid: '' }, 'has a `kid` that is no text'],
-  [{ ...es256, alg: 'RS256' }, 'has another type than RS256 needs: `kty` is RSA'],
-  [{ ...es256, crv: 'P-384' }, 'has another type than ES256 needs: `kty` is EC and `crv` is P-256'],
-  [noModulus, 'is no valid public key'],
-  [{ ...es256, x: es256.y }, 'is no valid public key'],
+  [{ ...rs256, kid: 7 }, 'has a `kid` that is not text'],
+  [{ ...rs256, kid: '' }, 'has a `kid` that is not text'],
+  [{ ...es256, alg: 'RS256' }, 'has the wrong type: RS256 needs the `kty` RSA'],
+  [{ ...es256, crv: 'P-384' }, 'has the wrong type: ES256 needs the `kty` EC and the `crv` P-256'],
+  [noModulus, 'is not a valid public key'],
+  [{ ...es256, x: es256.y }, 'is not a valid public key'],
   [{ ...small, alg: 'RS256' }, 'has fewer than 2048 bits'],
 ];
 

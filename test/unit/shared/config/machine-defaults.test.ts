@@ -80,7 +80,7 @@ test('the private directory is made for its user alone, and never taken from ano
   assert.equal(statSync(own).mode & 0o777, 0o700);
   rmSync(own, { recursive: true });
   symlinkSync(directory, own);
-  assert.throws(() => makeDefaultDirectory(own, place), /is no directory/);
+  assert.throws(() => makeDefaultDirectory(own, place), /is not a directory/);
   rmSync(own);
   mkdirSync(join(directory, `dbhttpd-${uid + 1}`));
   const stranger = { ...place, uid: uid + 1 };

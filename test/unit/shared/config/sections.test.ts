@@ -68,7 +68,7 @@ test('sections of -s list servers of the first one, in their order, and nothing 
 test('another database, account or password in a section of -s is a fault of its key, without its value', () => {
   const secret = writeSecret('listed', 'hunter2');
   const text = `${first}password = hunter1\n[b]\nhost = h2\nuser = x\ndatabase = e\n`;
-  const whose = 'is another one than that of [a], whose servers are listed here';
+  const whose = 'differs from that of [a], whose servers are listed here';
   for (const [lines, key] of [
     ['password = hunter2\n', 'password'],
     [`password_file = ${secret}\n`, 'password_file'],
@@ -202,7 +202,7 @@ test('a certificate towards MySQL that is not valid now replaces none, and one i
   install(past);
   const refused = renew(withGood);
   assert.equal(refused.cert, read(good));
-  const problem = 'has expired on 2020-01-02T00:00:00.000Z';
+  const problem = 'expired on 2020-01-02T00:00:00.000Z';
   assert.deepEqual(refused.faults, [{ section: 'a', key: 'tls_cert', problem, inside: null }]);
   assert.deepEqual(renew(valid(text, 'a')), { cert: read(past), faults: [] });
 });

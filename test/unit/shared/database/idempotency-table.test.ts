@@ -100,7 +100,7 @@ test('each further unique index is named once, and an index on an expression is 
 
 test('a view has no further faults', () => {
   assert.deepEqual(findDifferences({ ...sound, table: ['VIEW', null], keys: [] }), [
-    'it is no base table: VIEW',
+    'it is not a base table: VIEW',
   ]);
   assert.deepEqual(findDifferences({ ...sound, table: undefined, columns: [] }), [
     'it does not exist, or the account may not see it',

@@ -333,11 +333,14 @@ test('unknown and repeated parameters are refused by name', () => {
   const callable = prepared(`${head}-- param a: int\nselect :a;`);
   assert.equal(
     refusal(callable, body('{"a":1,"b\\"":2}')),
-    'parameter: "b\\"" is no parameter of the statement',
+    'parameter: "b\\"" is not a parameter of the statement',
   );
-  assert.match(refusal(callable, body('{"a":1,"__proto__":2}')), /"__proto__" is no parameter/);
-  assert.match(refusal(callable, body('{"a":1,"constructor":2}')), /"constructor" is no parameter/);
-  assert.match(refusal(callable, query(`a=1&${'b'.repeat(999)}=2`)), /"b{64}" is no parameter/);
+  assert.match(refusal(callable, body('{"a":1,"__proto__":2}')), /"__proto__" is not a parameter/);
+  assert.match(
+    refusal(callable, body('{"a":1,"constructor":2}')),
+    /"constructor" is not a parameter/,
+  );
+  assert.match(refusal(callable, query(`a=1&${'b'.repeat(999)}=2`)), /"b{64}" is not a parameter/);
   assert.match(refusal(callable, query('a=1&a=1')), /a is there more than once/);
 });
 

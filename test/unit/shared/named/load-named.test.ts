@@ -62,7 +62,7 @@ test('reports the faults of all files', () => {
       './a.sql:4 already in line 1',
       './b.sql:1 already in line 1 of a.sql',
       './b.sql:4 only a `:batch` has several statements',
-      './b.sql:5 ?` is no placeholder here: write `:name`',
+      './b.sql:5 ?` is not a placeholder here: write `:name`',
       './c.sql:3 UTF-8',
       './d.sql: regular file)',
       './e.sql: ENOENT)',
@@ -102,10 +102,10 @@ test('others may write neither the directory nor a file', () => {
 
 test('a directory that cannot be read is a fault', () => {
   assert.deepEqual(faults(join(directory, 'none')), [
-    './none: is no directory that can be read (ENOENT)',
+    './none: is not a directory that can be read (ENOENT)',
   ]);
   write('a.sql', '');
   assert.deepEqual(faults(join(directory, 'a.sql')), [
-    './a.sql: is no directory that can be read (ENOTDIR)',
+    './a.sql: is not a directory that can be read (ENOTDIR)',
   ]);
 });

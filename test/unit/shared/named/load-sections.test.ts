@@ -65,7 +65,7 @@ test('a faulty file hides no fault of other files, nor of its own heads', () => 
   const world = { 'a.sql': statement('one'), 'b.sql': `${statement('two', 'guest')}select ?;` };
   const shop = { 'a.sql': statement('one', 'guest'), 'b.sql': statement('two') };
   assert.deepEqual(faultsOf({ world, shop }, clients), [
-    'world/b.sql:4 `?` is no placeholder here: write `:name`',
+    'world/b.sql:4 `?` is not a placeholder here: write `:name`',
     'world/b.sql:4 only a `:batch` has several statements',
     'shop/a.sql:1 `one` is already in line 1 of a.sql of the section world',
     'shop/b.sql:1 `two` is already in line 1 of b.sql of the section world',

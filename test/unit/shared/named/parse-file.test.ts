@@ -276,7 +276,7 @@ test('each fault has its line: heads and directives', () => {
   faulty('-- name: Orders :many\n-- for: *\nselect 1;', 1, /instead of a name of a statement/);
   faulty(`-- name: ${'a'.repeat(41)} :many\n-- for: *\nselect 1;`, 1, /instead of a name/);
   faulty('-- name: a\n-- for: *\nselect 1;', 1, /and the kind after the name/);
-  faulty('-- name: a :all\n-- for: *\nselect 1;', 1, /`:all` is no kind/);
+  faulty('-- name: a :all\n-- for: *\nselect 1;', 1, /`:all` is not a kind/);
   faulty('-- name: a :many x\n-- for: *\nselect 1;', 1, /end of the line after `name`/);
   faulty('-- name: query :many\n-- for: *\nselect 1;', 1, /tool that every agent has/);
   const key = '-- for: *\n-- param idempotency_key: text(9)\n';
@@ -345,7 +345,7 @@ test('a line that looks like a directive and is none is a fault', () => {
 
 test('each fault has its line: types and defaults', () => {
   const bad: [type: string, problem: RegExp][] = [
-    ['integer', /`integer` is no type/],
+    ['integer', /`integer` is not a type/],
     ['int(1..x)', /`\)` at the end of int/],
     ['int(1.5..2)', /a bound of int must be a whole number/],
     ["int('1'..)", /a bound of int/],
@@ -377,7 +377,7 @@ test('each fault has its line: types and defaults', () => {
     ['choice(a: "b")', /ANSI_QUOTES/],
     ["choice(a: 'b\\n')", /NO_BACKSLASH_ESCAPES/],
     ['choice(a: 1', /does not end with/],
-    ['choice(a: 1) = b', /no label/],
+    ['choice(a: 1) = b', /not a label/],
     ['choice(a: 1) = null', /never NULL/],
     ['list(int)', /after the type of the items/],
     ['list(choice(a: 1); 3)', /stands only in the SQL/],
@@ -408,11 +408,11 @@ test('each fault has its line: SQL', () => {
   const bad: [text: string, line: number, problem: RegExp][] = [
     [`${head}select\n :y;`, 4, /`:y` is not declared/],
     [`${head}${x}select 1;`, 3, /`x` is not used/],
-    [`${head}select ?;`, 3, /`\?` is no placeholder/],
+    [`${head}select ?;`, 3, /`\?` is not a placeholder/],
     [`${head}${x}select :x,\n a::int;`, 5, /`::`/],
-    [`${head}${x}select :x, a:x;`, 4, /begins no parameter/],
-    [`${head}${x}select :x, @:x;`, 4, /begins no parameter/],
-    [`${head}${x}select :x, é:x;`, 4, /begins no parameter/],
+    [`${head}${x}select :x, a:x;`, 4, /does not begin a parameter/],
+    [`${head}${x}select :x, @:x;`, 4, /does not begin a parameter/],
+    [`${head}${x}select :x, é:x;`, 4, /does not begin a parameter/],
     [`${head}select 1`, 3, /does not end with a semicolon/],
     [`${head}select 1;;`, 3, /no statement before/],
     [`${head}select\n(1;`, 4, /the bracket that begins here is not closed/],

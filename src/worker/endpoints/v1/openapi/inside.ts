@@ -237,7 +237,7 @@ const failed = (description: string): Schema => ({
 const refused: Schema = {
   '401': failed('`UNAUTHORIZED`: no valid credentials.'),
   '403': failed(
-    '`CROSS_SITE`: a browser asks for a page of another site. `FORBIDDEN`: the client lacks the permission that `missing` names.',
+    '`CROSS_SITE`: a browser sends the request for a page of another site. `FORBIDDEN`: the client lacks the permission that `missing` names.',
   ),
   '421': failed('`UNKNOWN_HOST`: a `Host` that is not served here.'),
   '503': failed(
