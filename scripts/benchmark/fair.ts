@@ -3,11 +3,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { percentile } from '../support/statistics.ts';
+import { median, percentile } from '../support/statistics.ts';
+import { Asker } from './asker.ts';
 import { startDatabase } from './database.ts';
 import type { FairOptions } from './options.ts';
 import { type Server, startLoggingGateway } from './servers.ts';
@@ -27,21 +27,39 @@ const thinkMs = 5;
 /** The least time for shares: one statement more or less is 10 % of ten. In this time each client has about 100 or more. */
 const crowdSeconds = 100;
 
-const settleMs = 1_500;
+/** A KILL that meets a SLEEP can stop every SLEEP of MariaDB for two seconds, and the next KILL for two more. */
+const settleMs = 5_000;
 
 /** The promises. */
 const longestQueueMs = 5;
-const sameAlone = 0.02;
+/** What two measurements of the same may differ by. */
+const noise = 0.02;
 const sameShare = 0.1;
 
 const point = () => 'select id, number, name, price, made from item where id = 4711';
-const loads: Readonly<Record<string, () => string>> = {
-  'sleep(0.2)': () => 'select sleep(0.2)',
-  'sleep(10)': () => 'select sleep(10)',
-  '1 ms': () => 'select sleep(0.001)',
-  // The statements have two shapes, because the pipeline takes only the first one.
-  'a mix': () => (Math.random() < 0.9 ? 'select sleep(0.001)' : 'select sleep(0.2) as long'),
-};
+
+let mixed = 0;
+/** Each tenth statement is long: drawn at random, their number alone would vary by several per cent. */
+function mix(): string {
+  mixed += 1;
+  return mixed % 10 === 0 ? 'select sleep(0.2) as slow' : 'select sleep(0.001)';
+}
+
+/**
+ * Work of the loud client. Short statements are measured in many short rounds, because the machine's speed decides on them. Long ones are
+ * counted: a round must have many of them.
+ */
+type Load = { readonly name: string; readonly sql: () => string; readonly isShort: boolean };
+
+const loads: readonly Load[] = [
+  { name: 'sleep(0.2)', sql: () => 'select sleep(0.2)', isShort: false },
+  { name: 'sleep(10)', sql: () => 'select sleep(10)', isShort: false },
+  { name: '1 ms', sql: () => 'select sleep(0.001)', isShort: true },
+  { name: 'a mix', sql: mix, isShort: true },
+];
+const shortRounds = 5;
+/** A round of a short load takes this part of the time of a long one. */
+const shortPart = 0.25;
 
 type Member = { readonly name: string; readonly share: number; readonly token: string };
 
@@ -58,12 +76,10 @@ async function keepAsking(
   signal: AbortSignal,
 ): Promise<Got> {
   const got: Got = { served: 0, rejected: 0, queueMs: [] };
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  // Statements that run on are not waited for.
-  signal.addEventListener('abort', () => agent.destroy(), { once: true });
   const ask = async () => {
+    const asker = new Asker(port, token, signal);
     for (let isFirst = true; !signal.aborted; isFirst = false) {
-      const { status, queueMs } = await post(agent, port, token, sql());
+      const { status, queueMs } = await asker.ask(sql());
       if (signal.aborted) break;
       if (status === 200) got.served += 1;
       else got.rejected += 1;
@@ -72,31 +88,7 @@ async function keepAsking(
     }
   };
   await Promise.all(Array.from({ length: connections }, ask));
-  agent.destroy();
   return got;
-}
-
-function post(
-  agent: Agent,
-  port: number,
-  token: string | null,
-  sql: string,
-): Promise<{ readonly status: number; readonly queueMs: number }> {
-  return new Promise((resolve) => {
-    const headers = {
-      'Content-Type': 'application/json',
-      ...(token !== null && { Authorization: `Bearer ${token}` }),
-    };
-    const options = { agent, port, host: '127.0.0.1', method: 'POST', path: '/v1/query', headers };
-    const lost = () => resolve({ status: 0, queueMs: 0 });
-    const sent = request(options, (reply) => {
-      const timing = /queue;dur=([\d.]+)/.exec(String(reply.headers['server-timing']));
-      const queueMs = Number(timing?.[1] ?? 0);
-      reply.on('error', lost).on('end', () => resolve({ status: reply.statusCode ?? 0, queueMs }));
-      reply.resume();
-    });
-    sent.on('error', lost).end(JSON.stringify({ sql }));
-  });
 }
 
 function createMembers(): readonly Member[] {
@@ -139,6 +131,15 @@ async function runBeside(
   return running;
 }
 
+/** The gateways that are compared, which run all the time. */
+type Gateways = {
+  /** Has no clients. */
+  readonly plain: Server;
+  /** Only the loud client asks it: room is reserved for a quiet one until a minute after its last request. */
+  readonly alone: Server;
+  readonly shared: Server;
+};
+
 /** Measures, prints. Rejects when it cannot measure; nothing is left running. */
 export async function runFair({ seconds }: FairOptions, signal: AbortSignal): Promise<void> {
   const members = createMembers();
@@ -146,69 +147,60 @@ export async function runFair({ seconds }: FairOptions, signal: AbortSignal): Pr
   const path = join(directory, 'clients.ini');
   writeFileSync(path, formatClients(members), { mode: 0o600 });
   const database = await startDatabase();
+  const servers: Server[] = [];
+  const start = async (settings: { readonly clients?: string }) => {
+    const server = await startLoggingGateway(database, { workers: 1, pool, ...settings });
+    servers.push(server);
+    return server;
+  };
   try {
-    const plain = await startLoggingGateway(database, { workers: 1, pool });
-    const withoutClients = await measureAlone(plain.port, null, seconds, signal).finally(() =>
-      plain.stop(),
-    );
-    const gateway = await startLoggingGateway(database, { workers: 1, pool, clients: path });
-    try {
-      await measureLoads(gateway, members, withoutClients, seconds, signal);
-      await measureShares(gateway, members, seconds, signal);
-    } finally {
-      await gateway.stop();
-    }
+    const gateways = {
+      plain: await start({}),
+      alone: await start({ clients: path }),
+      shared: await start({ clients: path }),
+    };
+    for (const load of loads) await measureLoad(load, gateways, members, seconds, signal);
+    await measureShares(gateways.shared, members, seconds, signal);
   } finally {
+    for (const server of servers) await server.stop();
     await database.stop();
     rmSync(directory, { recursive: true });
   }
 }
 
-/** The rate of a loud client that is the only one, for each load. @param token null: the gateway has no clients */
-async function measureAlone(
-  port: number,
-  token: string | null,
+/** Alternating rounds of one load: the loud client without clients, alone, and beside the quiet one. */
+async function measureLoad(
+  { name, sql, isShort }: Load,
+  { plain, alone, shared }: Gateways,
+  [loud, quiet]: readonly Member[],
   seconds: number,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> {
-  const rates = new Map<string, number>();
-  for (const [name, sql] of Object.entries(loads)) {
-    const loud = (end: AbortSignal) => keepAsking(port, token, loudConnections, sql, 0, end);
-    const [got] = await runBeside([loud], seconds, signal);
-    rates.set(name, rateOf(got, seconds));
+): Promise<void> {
+  const [rounds, length] = isShort ? [shortRounds, seconds * shortPart] : [1, seconds];
+  const beLoud =
+    ({ port }: Server, token: string | null) =>
+    (end: AbortSignal) =>
+      keepAsking(port, token, loudConnections, sql, 0, end);
+  const loudToken = loud?.token ?? null;
+  const beQuiet = (end: AbortSignal) =>
+    keepAsking(shared.port, quiet?.token ?? null, quietConnections, point, thinkMs, end);
+  const [waits, sameRates, sharedRates]: [number[], number[], number[]] = [[], [], []];
+  for (let round = 1; round <= rounds; round += 1) {
+    const [before] = await runBeside([beLoud(plain, null)], length, signal);
+    const [single] = await runBeside([beLoud(alone, loudToken)], length, signal);
+    const [beside, other] = await runBeside([beLoud(shared, loudToken), beQuiet], length, signal);
+    waits.push(percentile(other?.queueMs ?? [], 0.99));
+    sameRates.push(rateOf(single, length) / rateOf(before, length));
+    sharedRates.push(rateOf(beside, length) / rateOf(single, length));
   }
-  return rates;
+  const isKept = { alone: 1 - noise, shared: (1 - noise) * ((pool - reserved) / pool) };
+  say(`${name}: quiet, p99 of its wait in ms`, waits, (wait) => wait <= longestQueueMs);
+  say(`${name}: loud alone, of a gateway without clients`, sameRates, (of) => of >= isKept.alone);
+  say(`${name}: loud beside quiet, of alone`, sharedRates, (of) => of >= isKept.shared);
 }
 
 function rateOf(got: Got | undefined, seconds: number): number {
   return (got?.served ?? 0) / seconds;
-}
-
-async function measureLoads(
-  { port }: Server,
-  [loud, quiet]: readonly Member[],
-  withoutClients: ReadonlyMap<string, number>,
-  seconds: number,
-  signal: AbortSignal,
-): Promise<void> {
-  // All of them before the quiet client comes: for a minute after its last request room is reserved for it.
-  const alone = await measureAlone(port, loud?.token ?? null, seconds, signal);
-  for (const [name, sql] of Object.entries(loads)) {
-    const beLoud = (end: AbortSignal) =>
-      keepAsking(port, loud?.token ?? null, loudConnections, sql, 0, end);
-    const beQuiet = (end: AbortSignal) =>
-      keepAsking(port, quiet?.token ?? null, quietConnections, point, thinkMs, end);
-    const [beside, other] = await runBeside([beLoud, beQuiet], seconds, signal);
-    const p99 = percentile(other?.queueMs ?? [], 0.99);
-    const before = withoutClients.get(name) ?? 0;
-    const rate = alone.get(name) ?? 0;
-    say(`${name}: quiet, p99 of its wait in ms`, p99, p99 <= longestQueueMs);
-    if (before < 1) continue;
-    const kept = rate / before;
-    say(`${name}: loud alone, of a gateway without clients`, kept, kept >= 1 - sameAlone);
-    const left = rateOf(beside, seconds) / rate;
-    say(`${name}: loud beside quiet, of alone`, left, left >= (pool - reserved) / pool);
-  }
 }
 
 async function measureShares(
@@ -227,11 +219,17 @@ async function measureShares(
   const perShare = got.map(({ served }, at) => served / (many[at]?.share ?? 1));
   const middle = perShare.reduce((sum, one) => sum + one, 0) / perShare.length;
   const worst = Math.max(...perShare.map((one) => Math.abs(one / middle - 1)));
-  say(`${crowd} clients: the largest deviation from a share`, worst, worst <= sameShare);
+  say(`${crowd} clients: the largest deviation from a share`, [worst], (one) => one <= sameShare);
 }
 
-function say(what: string, value: number, isKept: boolean): void {
+/** Prints the median of the rounds, and their lowest and highest value. */
+function say(what: string, rounds: readonly number[], isKept: (value: number) => boolean): void {
+  const middle = median(rounds);
+  const spread =
+    rounds.length < 2
+      ? ''
+      : `${Math.min(...rounds).toFixed(3)} to ${Math.max(...rounds).toFixed(3)}`;
   process.stdout.write(
-    `${what.padEnd(56)} ${value.toFixed(3).padStart(8)}  ${isKept ? 'kept' : 'NOT KEPT'}\n`,
+    `${what.padEnd(56)} ${middle.toFixed(3).padStart(8)}  ${(isKept(middle) ? 'kept' : 'NOT KEPT').padEnd(8)}  ${spread}\n`,
   );
 }

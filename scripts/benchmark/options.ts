@@ -20,7 +20,7 @@ export const help = `Usage: scripts/bench [options]
        scripts/bench fair-step
 
 Measures the gateway and its peers in alternating rounds against a private MariaDB, and compares the figures with a
-table of targets. Takes about ten minutes. Prints a table, and writes every sample as JSON.
+table of targets. Takes about fifteen minutes. Prints a table, and writes every sample as JSON.
 
   --quick            one round of one second, only for the targets; about two minutes
   --only <list>      only these: ${workloadNames.join(', ')}, ${gaugeIds.join(', ')}
@@ -48,9 +48,9 @@ Prints a table, and writes every sample as JSON.
   --to <directory>   the directory for memory-<date>.json (docs/contributing/benchmarks)
 
 fair: measures how long a quiet client waits beside 500 connections of another one, what that one gets alone and beside the quiet one,
-and what 200 clients get for their shares. Takes about six minutes.
+and what 200 clients get for their shares. Takes about eight minutes.
 
-  --seconds <n>      seconds of each load (15)
+  --seconds <n>      seconds of a round of long statements (15); the five rounds of short ones take a quarter of it each
 
 fair-step: measures what fair turns cost a request, without a database. Takes a minute.
 `;
