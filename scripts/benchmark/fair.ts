@@ -32,7 +32,7 @@ const settleMs = 5_000;
 
 /** The promises. */
 const longestQueueMs = 5;
-/** What two measurements of the same may differ by. */
+/** The difference between two measurements of the same thing, at most. */
 const noise = 0.02;
 const sameShare = 0.1;
 
