@@ -157,6 +157,11 @@ export class Server {
     };
   }
 
+  /** It was gone, and answers again: nothing waits for a connection that a partition has cut off. */
+  returned(): void {
+    this.#reachability.returned();
+  }
+
   /** From now on connections are opened with these. */
   renew(credentials: Credentials): void {
     const config = { ...this.#config, ...credentials };

@@ -65,6 +65,7 @@ export class Servers implements Waitlist {
       candidates: this.all.map((server) => ({
         address: server.address,
         connect: (signal) => server.connect(signal),
+        onReturn: () => server.returned(),
       })),
       section: config.section,
       maxLagMs: config.maxLagMs,

@@ -18,6 +18,8 @@ export type CandidateSettings = {
   readonly address: string;
   /** Opens a connection for the probe. */
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
+  /** Called when it answers a probe after one that failed. */
+  readonly onReturn: () => void;
 };
 
 export type TopologySettings = {
@@ -66,7 +68,7 @@ export class Topology {
     this.#candidates = settings.candidates.map(({ address }) => new TrackedCandidate(address));
     const { memory, proposePrimary } = settings;
     this.#memory = new SharedMemory(memory, proposePrimary, () => this.#memoryChanged());
-    this.#probers = settings.candidates.map(({ connect }, at) => this.#createProber(connect, at));
+    this.#probers = settings.candidates.map((candidate, at) => this.#createProber(candidate, at));
   }
 
   start(): void {
@@ -152,14 +154,17 @@ export class Topology {
     return isSame;
   }
 
-  #createProber(connect: CandidateSettings['connect'], at: number): Prober {
+  #createProber({ connect, onReturn }: CandidateSettings, at: number): Prober {
+    const candidate = this.#candidates[at] as TrackedCandidate;
     return new Prober(connect, {
       seen: (view) => {
-        this.#candidates[at]?.noteView(view);
+        const wasGone = candidate.failure !== null;
+        candidate.noteView(view);
+        if (wasGone) onReturn();
         this.#decide();
       },
       unseen: (failure) => {
-        this.#candidates[at]?.noteFailure(failure);
+        candidate.noteFailure(failure);
         this.#decide();
       },
       intervalMs: () => (this.primary === null ? urgentMs : usualMs),

@@ -304,3 +304,29 @@ test('when no replica is left the primary serves reads; without a primary the re
   assert.equal((await rolesOf(gateway)).length, 3);
   assert.equal(await roleMetric(gateway, `127.0.0.1:${serverAt(0).port}`, 'primary'), 1);
 });
+
+test('a write that comes when a partition is over does not wait for connections from before', async (t) => {
+  if (!replicationHere(t)) return;
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  const { link } = serverAt(0);
+  const insert = () => gateway.post('/v1/query', { sql: 'insert into written values (1)' });
+  // More than the pool has connections: all of these are being opened, and meet silence.
+  const insertMany = () => Promise.all(Array.from({ length: 8 }, insert));
+  link.partition();
+  link.cutAll();
+  const during = insertMany();
+  await eventually(
+    'the primary is missed',
+    async () => (await rolesOf(gateway))[0] === 'unusable',
+    rarely,
+  );
+  link.admit();
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  const after = await insertMany();
+  assert.deepEqual(
+    after.map(({ status }) => status),
+    after.map(() => 200),
+  );
+  await during;
+  link.cutAll();
+});

@@ -86,6 +86,7 @@ function startWorker(
         open.set(server, connection);
         return connection;
       },
+      onReturn: () => {},
     })),
     section,
     maxLagMs: 10_000,

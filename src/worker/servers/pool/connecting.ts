@@ -47,11 +47,25 @@ export function whyAborted(signal: AbortSignal, error: unknown): Error {
 }
 
 /** Opens something, in 10 s at most. */
-export function openWithin<Opened>(
+function openWithin<Opened>(
   closing: AbortSignal,
   open: (signal: AbortSignal) => Promise<Opened>,
 ): Promise<Opened> {
   return within(closing, openTimeoutMs, 'connecting took too long', open);
+}
+
+/** One attempt to open something. Its owner can give it up. */
+export class Attempt {
+  readonly #end = new AbortController();
+
+  /** Opens it, in 10 s at most. Rejects with the reason if the attempt is given up. */
+  open<Opened>(open: (signal: AbortSignal) => Promise<Opened>): Promise<Opened> {
+    return openWithin(this.#end.signal, open);
+  }
+
+  giveUp(reason: string): void {
+    this.#end.abort(new Error(reason));
+  }
 }
 
 /** Asks something on a connection. If that fails, or `signal` is aborted, the connection is destroyed. */

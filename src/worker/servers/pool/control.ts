@@ -12,9 +12,9 @@ import {
 } from '../../../shared/mysql/identity.ts';
 import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { Backoff, openWithin, prepare } from './connecting.ts';
+import { Attempt, Backoff, prepare } from './connecting.ts';
 import type { Pool } from './pool.ts';
-import { describeLoss, type Reachability } from './reachability.ts';
+import { describeLoss, type Reachability, type Reconnecting } from './reachability.ts';
 import type { Session } from './session.ts';
 
 const pingIntervalMs = 5_000;
@@ -32,7 +32,7 @@ export type ControlObservations = {
 };
 
 /** One worker's control connection. Its owner must close it. */
-export class Control {
+export class Control implements Reconnecting {
   readonly observations: ControlObservations = {
     connected: false,
     killsOk: 0,
@@ -42,7 +42,9 @@ export class Control {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
   readonly #reachability: Reachability;
   readonly #log: Log;
-  readonly #closing = new AbortController();
+  #isClosed = false;
+  /** The attempt in progress; null: there is none. */
+  #attempt: Attempt | null = null;
   readonly #runningOn = new Map<number, ServerIdentity>();
   readonly #lost = new Map<number, ServerIdentity>();
   #connection: Connection | null = null;
@@ -58,7 +60,7 @@ export class Control {
     this.#connect = connect;
     this.#reachability = reachability;
     this.#log = log;
-    reachability.join('control', () => this.#wake());
+    reachability.join('control', this);
   }
 
   /** Opens the connection and keeps it open. While that fails, it tries again with growing pauses. */
@@ -67,7 +69,8 @@ export class Control {
   }
 
   close(): void {
-    this.#closing.abort(new Error('the control connection is closing'));
+    this.#isClosed = true;
+    this.#attempt?.giveUp('the control connection is closing');
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#connection !== null) quit(this.#connection);
   }
@@ -137,25 +140,34 @@ export class Control {
   }
 
   async #open(): Promise<void> {
+    const attempt = new Attempt();
+    this.#attempt = attempt;
     try {
-      const [connection, identity] = await openWithin(this.#closing.signal, async (signal) => {
+      const [connection, identity] = await attempt.open(async (signal) => {
         const opened = await this.#connect(signal);
         return [opened, await prepare(opened, signal, () => fetchIdentity(opened))] as const;
       });
-      this.#identity = identity;
-      this.#connection = connection;
-      this.#backoff.succeeded();
-      this.observations.connected = true;
-      this.#reachability.succeeded('control');
-      this.#log.debug?.('the control connection was opened', { connection: connection.threadId });
-      connection.watch((reason) => this.#disconnected(reason));
-      this.#pingLater();
-      await this.#endAllLost(connection);
+      if (this.#attempt === attempt) await this.#opened(connection, identity);
+      else connection.destroy(new Error('its attempt was given up'));
     } catch (error) {
-      if (this.#closing.signal.aborted) return;
+      if (this.#isClosed || this.#attempt !== attempt) return;
+      this.#attempt = null;
       this.#reachability.failed('control', error);
       this.#reopenLater();
     }
+  }
+
+  async #opened(connection: Connection, identity: ServerIdentity): Promise<void> {
+    this.#attempt = null;
+    this.#identity = identity;
+    this.#connection = connection;
+    this.#backoff.succeeded();
+    this.observations.connected = true;
+    this.#reachability.succeeded('control');
+    this.#log.debug?.('the control connection was opened', { connection: connection.threadId });
+    connection.watch((reason) => this.#disconnected(reason));
+    this.#pingLater();
+    await this.#endAllLost(connection);
   }
 
   /** Lost sessions of another server wait until it is reached. Those of an earlier run of this server ended with it. */
@@ -175,7 +187,7 @@ export class Control {
     this.#identity = null;
     this.observations.connected = false;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#closing.signal.aborted) return;
+    if (this.#isClosed) return;
     this.#log.debug?.('the control connection was lost', { error: describeLoss(reason) });
     this.#reachability.lost(reason, false);
     this.#reopenLater();
@@ -190,11 +202,18 @@ export class Control {
     void this.#open();
   }
 
-  /** Another part of the worker has reached the database. */
-  #wake(): void {
+  wake(): void {
     if (this.#connection !== null || this.#timer === null) return;
     clearTimeout(this.#timer);
     this.#reopen();
+  }
+
+  renew(): void {
+    const hung = this.#attempt;
+    if (hung !== null) {
+      void this.#open();
+      hung.giveUp('the server answers again');
+    } else this.wake();
   }
 
   #pingLater(): void {

@@ -11,6 +11,14 @@ import { type Log, whereThrown } from '../../../shared/process/log.ts';
 /** The parts of a worker that keep connections open. */
 export type Party = 'pool' | 'control';
 
+/** A party that opens connections, and tries again after a failure. */
+export interface Reconnecting {
+  /** The database has been reached by others, or probably can be: an attempt that is due later may be made now. */
+  wake(): void;
+  /** The server has answered after it had been gone: attempts in progress may never get an answer, and are made again. */
+  renew(): void;
+}
+
 /** The destination of the connections, for the log. */
 export type Place = { readonly address: string; readonly account: string };
 
@@ -33,7 +41,7 @@ export class Reachability {
   errno: number | null = null;
   readonly #log: Log;
   readonly #place: Place;
-  readonly #wakes = new Map<Party, () => void>();
+  readonly #parties = new Map<Party, Reconnecting>();
   readonly #down = new Set<Party>();
   #outage: Outage | null = null;
   #losses: Losses | null = null;
@@ -44,9 +52,8 @@ export class Reachability {
     this.#place = place;
   }
 
-  /** @param wake called when another party has reached the database: an attempt that is due later may be made now */
-  join(party: Party, wake: () => void): void {
-    this.#wakes.set(party, wake);
+  join(name: Party, party: Reconnecting): void {
+    this.#parties.set(name, party);
   }
 
   /** An attempt has failed. Returns why, in words. */
@@ -85,7 +92,12 @@ export class Reachability {
 
   /** The database has been reached, or probably can be: the parties that could not connect try now. */
   reached(): void {
-    for (const party of this.#down) this.#wakes.get(party)?.();
+    for (const name of this.#down) this.#parties.get(name)?.wake();
+  }
+
+  /** The server was gone, and answers again. What a partition has cut off gets no answer, though the server can be reached. */
+  returned(): void {
+    for (const party of this.#parties.values()) party.renew();
   }
 
   /** A connection is lost. That is a warning only if it was in use. */

@@ -1,11 +1,10 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
-import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { ConnectFailureKind } from '../../../shared/failure-codes.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { Backoff, openWithin } from './connecting.ts';
-import type { Reachability } from './reachability.ts';
+import { Attempt, Backoff } from './connecting.ts';
+import type { Reachability, Reconnecting } from './reachability.ts';
 import type { Session } from './session.ts';
 
 /** The pool's reactions to new sessions. */
@@ -21,8 +20,7 @@ export interface SessionEvents {
 const minPauseMs = 500;
 
 /** Opens sessions on request. After a failed attempt it opens one at a time, so that it does not storm a server that comes back. */
-export class SessionSource {
-  connecting = 0;
+export class SessionSource implements Reconnecting {
   readonly done = { connectsOk: 0, connectsFailed: 0 };
   /** Why the last attempt failed; null: it did not, or there was none. */
   failure: ConnectFailure | null = null;
@@ -30,11 +28,12 @@ export class SessionSource {
   readonly #events: SessionEvents;
   readonly #reachability: Reachability;
   readonly #log: Log;
-  readonly #closing = new AbortController();
+  readonly #attempts = new Set<Attempt>();
   readonly #backoff = new Backoff();
   #retryTimer: NodeJS.Timeout | null = null;
   #mayHurryAt = 0;
-  #attempt: Promise<void> = Promise.resolve();
+  #latest: Promise<void> = Promise.resolve();
+  #isClosed = false;
 
   constructor(
     open: (signal: AbortSignal) => Promise<Session>,
@@ -46,9 +45,12 @@ export class SessionSource {
     this.#events = events;
     this.#reachability = reachability;
     this.#log = log;
-    // Each connection that is being opened listens to it: as many as the pool has may do so. Node warns of more than ten.
-    setMaxListeners(0, this.#closing.signal);
-    reachability.join('pool', () => this.wake());
+    reachability.join('pool', this);
+  }
+
+  /** How many sessions are being opened. */
+  get connecting(): number {
+    return this.#attempts.size;
   }
 
   /** The last attempt failed, and the next is not due yet. */
@@ -58,7 +60,7 @@ export class SessionSource {
 
   /** Whether a further session may be opened now. */
   get mayConnect(): boolean {
-    if (this.isPausing || this.#closing.signal.aborted) return false;
+    if (this.isPausing || this.#isClosed) return false;
     return this.#backoff.failures === 0 || this.connecting === 0;
   }
 
@@ -69,30 +71,34 @@ export class SessionSource {
 
   /** Resolves when the latest attempt has ended, whether it failed or not. */
   get attempt(): Promise<void> {
-    return this.#attempt;
+    return this.#latest;
   }
 
   connect(): void {
-    this.connecting += 1;
+    const attempt = new Attempt();
     const from = performance.now();
-    this.#attempt = openWithin(this.#closing.signal, this.#open).then(
+    this.#attempts.add(attempt);
+    this.#latest = attempt.open(this.#open).then(
       (session) => {
-        this.done.connectsOk += 1;
-        this.failure = null;
-        this.#backoff.succeeded();
-        this.#reachability.succeeded('pool');
-        this.connecting -= 1;
-        this.#log.debug?.('a session was opened', {
-          connection: session.connection.threadId,
-          took_ms: Math.round(performance.now() - from),
-        });
-        this.#events.opened(session, from);
+        if (this.#attempts.delete(attempt)) this.#opened(session, from);
+        else session.connection.destroy(new Error('its attempt was given up'));
       },
       (error: unknown) => {
-        this.connecting -= 1;
-        this.#failed(error);
+        if (this.#attempts.delete(attempt)) this.#failed(error);
       },
     );
+  }
+
+  #opened(session: Session, from: number): void {
+    this.done.connectsOk += 1;
+    this.failure = null;
+    this.#backoff.succeeded();
+    this.#reachability.succeeded('pool');
+    this.#log.debug?.('a session was opened', {
+      connection: session.connection.threadId,
+      took_ms: Math.round(performance.now() - from),
+    });
+    this.#events.opened(session, from);
   }
 
   /** A request waits: ends the pause if it has lasted long enough. Returns whether there is none. */
@@ -103,25 +109,34 @@ export class SessionSource {
     return true;
   }
 
-  /** Another part of the worker has reached the database: an attempt that is due later is made now. */
   wake(): void {
     if (this.#retryTimer === null) return;
     this.#endPause();
     this.#events.retry();
   }
 
+  renew(): void {
+    const hung = [...this.#attempts];
+    if (!this.isPausing && hung.length === 0) return;
+    this.#endPause();
+    this.#attempts.clear();
+    for (const attempt of hung) attempt.giveUp('the server answers again');
+    this.#events.retry();
+  }
+
   /** Notes that a session's connection is lost. */
   noteLoss(reason: Error, wasInUse: boolean): void {
-    if (!this.#closing.signal.aborted) this.#reachability.lost(reason, wasInUse);
+    if (!this.#isClosed) this.#reachability.lost(reason, wasInUse);
   }
 
   close(): void {
-    this.#closing.abort(new Error('the pool is closing'));
+    this.#isClosed = true;
+    for (const attempt of this.#attempts) attempt.giveUp('the pool is closing');
     this.#endPause();
   }
 
   #failed(error: unknown): void {
-    if (!this.#closing.signal.aborted) {
+    if (!this.#isClosed) {
       this.done.connectsFailed += 1;
       this.failure = this.#reachability.failed('pool', error);
       if (this.#retryTimer === null) this.#retryLater();

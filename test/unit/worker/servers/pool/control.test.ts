@@ -93,3 +93,25 @@ test('ends lost sessions of this run of its server; those of an earlier run are 
   assert.deepEqual(kills(second), ['KILL 2']);
   assert.deepEqual(kills(first), ['KILL 3']);
 });
+
+test('an attempt that a partition has cut off is made again when the server is back', async () => {
+  const connection = connectionTo(own);
+  let attempts = 0;
+  const reachability = new Reachability(silentLog, { address: 'db', account: 'app' });
+  const control = new Control(
+    (signal) => {
+      attempts += 1;
+      if (attempts > 1) return Promise.resolve(connection);
+      return new Promise((_opened, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    },
+    reachability,
+    silentLog,
+  );
+  started.push(control);
+  control.start();
+  reachability.returned();
+  await eventually('the control connection is open', () => control.observations.connected);
+  assert.equal(attempts, 2);
+});

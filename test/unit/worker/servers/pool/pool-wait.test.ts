@@ -24,6 +24,7 @@ function openNever(signal: AbortSignal): Promise<Session> {
 
 /** A pool of one session, and requests that note their outcome. */
 function create(open: (signal: AbortSignal) => Promise<Session>) {
+  const reachability = new Reachability(silentLog, { address: 'db', account: 'app' });
   const pool = new Pool(
     {
       size: 1,
@@ -34,7 +35,7 @@ function create(open: (signal: AbortSignal) => Promise<Session>) {
       mayLend: null,
       log: silentLog,
     },
-    new Reachability(silentLog, { address: 'db', account: 'app' }),
+    reachability,
   );
   const reported: string[] = [];
   const account = createAccount();
@@ -47,7 +48,7 @@ function create(open: (signal: AbortSignal) => Promise<Session>) {
     };
     pool.request(waiter);
   };
-  return { pool, reported, ask, since };
+  return { pool, reachability, reported, ask, since };
 }
 
 test('a request for which a connection is being opened waits for max_wait, those behind it for their own part of it', () => {
@@ -92,5 +93,41 @@ test('a request that has waited elsewhere for as long as it may gets an idle ses
   for (let n = 0; n < 5; n += 1) await turn();
   ask('late', 0);
   assert.deepEqual(reported, ['first: granted', 'late: waited too long']);
+  void pool.close();
+});
+
+test('a request that waits for a connection which a partition has cut off gets another one when the server is back', async () => {
+  let attempts = 0;
+  const { pool, reachability, reported, ask } = create((signal) => {
+    attempts += 1;
+    return attempts === 1
+      ? openNever(signal)
+      : Promise.resolve(createScriptedSession(createScriptedConnection(() => 'ok')));
+  });
+  ask('first', 10_000);
+  reachability.returned();
+  await turn();
+  assert.deepEqual(reported, ['first: granted']);
+  const { connectsOk, connectsFailed } = pool.observations();
+  assert.deepEqual([attempts, connectsOk, connectsFailed], [2, 1, 0]);
+  void pool.close();
+});
+
+test('a connection that opens after its attempt was given up is closed', async () => {
+  const late = createScriptedSession(createScriptedConnection(() => 'ok'));
+  let open: (session: Session) => void = () => {};
+  const { pool, reachability, reported, ask } = create(
+    () =>
+      new Promise((resolve) => {
+        open = resolve;
+      }),
+  );
+  ask('first', 10_000);
+  const openLate = open;
+  reachability.returned();
+  openLate(late);
+  await turn();
+  assert.deepEqual(reported, []);
+  assert.equal(late.connection.isLost, true);
   void pool.close();
 });
