@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stop } from 'esbuild';
 import { joinProgram } from '../support/program.ts';
 
 /** The files that tests and build read. */
@@ -41,6 +42,8 @@ export function createCopy(checkout: string, directory: string): Copy {
       writeFileSync(join(directory, file), source);
       await build(directory, file);
       await joinProgram(directory);
+      // Its process would be taken for one that the tests have left.
+      await stop();
     },
   };
 }

@@ -84,4 +84,29 @@ export const serverMutations: readonly Mutation[] = [
     after: 'const renewMs = 5_000;',
     tests: ['test/behaviour/servers/probe-names.test.ts'],
   },
+  {
+    name: 'hung-attempts-kept',
+    promise:
+      'no request waits for a connection that a partition has cut off, once the server answers',
+    file: 'src/worker/servers/pool/session-source.ts',
+    before: 'const hung = [...this.#attempts];',
+    after: 'const hung = [...this.#attempts].slice(0, 0);',
+    tests: ['test/unit/worker/servers/pool/pool-wait.test.ts'],
+  },
+  {
+    name: 'given-up-session-lent',
+    promise: 'a session whose attempt was given up is not lent',
+    file: 'src/worker/servers/pool/session-source.ts',
+    before: 'if (this.#attempts.delete(attempt)) this.#opened(session, from);',
+    after: 'if (this.#attempts.delete(attempt) || !this.isPausing) this.#opened(session, from);',
+    tests: ['test/unit/worker/servers/pool/pool-wait.test.ts'],
+  },
+  {
+    name: 'hung-control-kept',
+    promise: 'the control connection is opened again once the server answers',
+    file: 'src/worker/servers/pool/control.ts',
+    before: '    if (hung !== null) {',
+    after: '    if (hung !== null && this.#isClosed) {',
+    tests: ['test/unit/worker/servers/pool/control.test.ts'],
+  },
 ];
