@@ -58,6 +58,8 @@ test('a header line has a name, a colon right behind it, a value, and CR LF', ()
     ': b\r\n',
     'no colon\r\n',
     'A: b\n',
+    'A: b\n\n',
+    'A: b\0\n',
     'A: b\r\r\n',
     'A: b\rc\r\n',
     'A: b\0c\r\n',
