@@ -12,8 +12,7 @@ import { revisions, runSuite } from './suite.ts';
 const help = `Usage: scripts/conformance
 
 Runs the Model Context Protocol's conformance suite and its inspector with a gateway on a private MariaDB. The suite's own tools are not
-there, so scripts/agent-clients/expected-failures.yml lists what fails. Takes half a minute once both are
-installed.
+there, so scripts/agent-clients/expected-failures.yml lists what fails. Takes half a minute once both are installed.
 
 They come from npm, into a cache: DBHTTPD_CONFORMANCE_DIR, or ~/.cache/dbhttpd/conformance.
 `;

@@ -157,7 +157,7 @@ export class Server {
     };
   }
 
-  /** It was gone, and answers again: nothing waits for a connection that a partition has cut off. */
+  /** Must be called when it answers again after an outage: connections that are being opened are opened anew. */
   returned(): void {
     this.#reachability.returned();
   }

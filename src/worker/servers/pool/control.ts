@@ -140,6 +140,7 @@ export class Control implements Reconnecting {
   }
 
   async #open(): Promise<void> {
+    if (this.#isClosed) return;
     const attempt = new Attempt();
     this.#attempt = attempt;
     try {

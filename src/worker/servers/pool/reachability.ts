@@ -15,7 +15,7 @@ export type Party = 'pool' | 'control';
 export interface Reconnecting {
   /** The database has been reached by others, or probably can be: an attempt that is due later may be made now. */
   wake(): void;
-  /** The server has answered after it had been gone: attempts in progress may never get an answer, and are made again. */
+  /** The server answers again after an outage: attempts in progress may never end by themselves, and are replaced. */
   renew(): void;
 }
 
@@ -95,7 +95,7 @@ export class Reachability {
     for (const name of this.#down) this.#parties.get(name)?.wake();
   }
 
-  /** The server was gone, and answers again. What a partition has cut off gets no answer, though the server can be reached. */
+  /** The server can be reached again after an outage. Attempts from before may still wait for an answer that never comes. */
   returned(): void {
     for (const party of this.#parties.values()) party.renew();
   }

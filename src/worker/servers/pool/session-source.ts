@@ -116,6 +116,8 @@ export class SessionSource implements Reconnecting {
   }
 
   renew(): void {
+    // The pool waits for the ends of its attempts.
+    if (this.#isClosed) return;
     const hung = [...this.#attempts];
     if (!this.isPausing && hung.length === 0) return;
     this.#endPause();

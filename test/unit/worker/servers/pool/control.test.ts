@@ -116,3 +116,22 @@ test('an attempt that a partition has cut off is made again when the server is b
   assert.equal(attempts, 2);
   await eventually('the control connection is open', () => control.observations.connected);
 });
+
+test('a control connection that is closed is not opened again when the server is back', () => {
+  let attempts = 0;
+  const reachability = new Reachability(silentLog, { address: 'db', account: 'app' });
+  const control = new Control(
+    (signal) => {
+      attempts += 1;
+      return new Promise((_opened, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    },
+    reachability,
+    silentLog,
+  );
+  control.start();
+  control.close();
+  reachability.returned();
+  assert.equal(attempts, 1);
+});

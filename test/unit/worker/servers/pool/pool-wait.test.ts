@@ -131,3 +131,16 @@ test('a connection that opens after its attempt was given up is closed', async (
   assert.equal(late.connection.isLost, true);
   void pool.close();
 });
+
+test('a pool that closes while the server comes back waits for its attempts, and makes no new ones', async () => {
+  let attempts = 0;
+  const { pool, reachability, reported, ask } = create((signal) => {
+    attempts += 1;
+    return openNever(signal);
+  });
+  ask('first', 10_000);
+  const closed = pool.close();
+  reachability.returned();
+  await closed;
+  assert.deepEqual([attempts, reported], [1, ['first: stopping']]);
+});
