@@ -157,7 +157,7 @@ export class Server {
     };
   }
 
-  /** Must be called when it answers again after an outage: connections that are being opened are opened anew. */
+  /** Must be called when it answers again after an outage: connections that are being opened are opened again. */
   returned(): void {
     this.#reachability.returned();
   }
