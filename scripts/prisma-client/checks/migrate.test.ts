@@ -31,7 +31,7 @@ function migrate(environment: NodeJS.ProcessEnv = {}): Promise<{ code: number; t
   const command = blockOf('sh').replace(/MIGRATION_URL='[^']*'/, `MIGRATION_URL='${target.href}'`);
   const env = { ...process.env, CHECKPOINT_DISABLE: '1', ...environment };
   return new Promise((resolve) => {
-    execFile('bash', ['-c', command], { cwd: project, env }, (error, stdout, stderr) =>
+    execFile('bash', ['--norc', '-c', command], { cwd: project, env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), text: stdout + stderr }),
     );
   });

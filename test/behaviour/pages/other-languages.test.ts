@@ -1,15 +1,14 @@
 // docs/guides/other-languages.md: each program runs as it stands where its language is installed, prints what the page shows although replies
 // are lost, and does nothing twice.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { promisify } from 'node:util';
 import {
   describeCreation,
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
+import { runBash } from '../../support/bash.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
 import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 import { useGateway } from '../../support/use-gateway.ts';
@@ -58,7 +57,7 @@ async function run(script: string): Promise<string> {
     GOCACHE: join(workspace.path, 'go'),
     PYTHONDONTWRITEBYTECODE: '1',
   };
-  return (await promisify(execFile)('bash', ['-c', script], { cwd: folder, env })).stdout;
+  return runBash(script, { cwd: folder, env });
 }
 
 /** Everything that a client may meet instead of the reply to its write: the gateway's refusal, no reply, half of one, the page of a proxy. */

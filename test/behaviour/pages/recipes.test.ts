@@ -8,6 +8,7 @@ import {
   describeCreation,
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
+import { runBash } from '../../support/bash.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
@@ -94,7 +95,7 @@ async function hasRequests(t: TestContext): Promise<boolean> {
 /** Runs a block, and resolves to its output. */
 async function runBlock({ language, mark, text }: Block): Promise<string> {
   const program = text.replaceAll(address, front.url);
-  if (language === 'sh') return (await run('bash', ['-c', program])).stdout;
+  if (language === 'sh') return runBash(program);
   if (language === 'python') return (await run('python3', ['-c', program])).stdout;
   const module = mark === 'browser' ? asPage(program) : program;
   return (await run(process.execPath, ['--input-type=module', '--eval', module])).stdout;

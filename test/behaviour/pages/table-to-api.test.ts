@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../../../scripts/support/private-server.ts';
+import { bashArguments } from '../../support/bash.ts';
 import { openBrowser } from '../../support/browser.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -65,7 +66,7 @@ async function arrange(t: TestContext) {
 
 /** Serves the page as the second terminal does. esbuild ends with its input. */
 function serve(t: TestContext, command: string) {
-  const server = spawn('bash', ['-c', command], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const server = spawn('bash', bashArguments(command), { stdio: ['pipe', 'ignore', 'ignore'] });
   t.after(() => void server.stdin.end());
 }
 

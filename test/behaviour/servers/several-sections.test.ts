@@ -1,16 +1,15 @@
 // Several databases in one daemon (-m): each request reaches the one it names, with its own pool, limits and keys; one that is down does not affect the others.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import {
   describeCreation,
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
+import { runBash } from '../../support/bash.ts';
 import { holdAnswer, timesSent } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -25,7 +24,6 @@ import type { Settings } from '../../support/ini-text.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
-const run = promisify(execFile);
 const names = ['world', 'shop'] as const;
 type Name = (typeof names)[number];
 
@@ -456,8 +454,7 @@ test('docs/guides/several-databases.md: every request gets the answer of the pag
       });
       for (const [, command = '', answer = ''] of asked) {
         const program = command.replaceAll('http://127.0.0.1:9090', gateway.url);
-        const { stdout } = await run('bash', ['-c', program]);
-        assert.deepEqual(JSON.parse(stdout), JSON.parse(answer), command);
+        assert.deepEqual(JSON.parse(await runBash(program)), JSON.parse(answer), command);
       }
     },
     { read_only: 'on', pool: 4 },

@@ -9,6 +9,8 @@ export type Thread = {
   readonly sql: string | null;
   /** How long its connection has been idle, in whole seconds; MySQL may count one too many. 0: a statement runs. */
   readonly idleSeconds: number;
+  /** How long its statement has run, in the same measure. 0: none runs. */
+  readonly runningSeconds: number;
 };
 
 /** A view of the process list; the caller must close it. */
@@ -32,13 +34,14 @@ export async function openProcesslist(database: Database): Promise<Processlist> 
   connection.on('error', () => undefined);
   const list = async (): Promise<Thread[]> => {
     const [rows] = await connection.query<RowDataPacket[]>(
-      `select id, info as running, if(command = 'Sleep', time, 0) as idle
+      `select id, info as running, command = 'Sleep' as is_idle, time
         from information_schema.processlist where db = database() and id <> connection_id()`,
     );
     return rows.map((row) => ({
       id: Number(row.id),
       sql: row.running as string | null,
-      idleSeconds: Number(row.idle),
+      idleSeconds: row.is_idle ? Number(row.time) : 0,
+      runningSeconds: row.is_idle ? 0 : Number(row.time),
     }));
   };
   const running = async (text: string) => (await list()).filter(({ sql }) => sql?.includes(text));

@@ -1,13 +1,10 @@
 // The commands of one section of a page: runs each as it stands, and compares what it prints with what the page shows below it.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { runBash } from '../bash.ts';
 import { command } from '../command.ts';
 import { eventually } from '../eventually.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Block } from './page-blocks.ts';
-
-const run = promisify(execFile);
 
 /** The surroundings of a page's commands. */
 export type PageRoom = {
@@ -66,7 +63,7 @@ export function openCommands(
     const expected = asPattern(arrange(localise(answer?.text ?? '')));
     const print = async () => {
       const script = `${prelude}\n${localise(block.text)}`;
-      const { stdout } = await run('bash', ['-c', script]).catch((error) => {
+      const stdout = await runBash(script).catch((error) => {
         throw new Error(`${block.text}\nfailed and printed:\n${error.stdout}`, { cause: error });
       });
       const printed = stdout.replaceAll('\r\n', '\n');
