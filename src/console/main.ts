@@ -69,9 +69,14 @@ const show = <Reply>(
   }
 };
 
-/** One sentence explains what is hidden: `own`, what needs the permission `observe`; `none`, everything. */
+/**
+ * One sentence explains what is hidden: `own`, what needs the permission `observe`; `none`, everything. The view of named statements
+ * waits for the first answer to this.
+ */
 const showAccess = (access: 'all' | 'own' | 'none') => {
+  const { access: before, shown } = document.body.dataset;
   document.body.dataset.access = access;
+  if (access !== before && shown === 'named') askAll();
 };
 
 const askStats = async (signal: AbortSignal) => {

@@ -183,6 +183,22 @@ test('has a field of the right kind for each parameter, and shows the rows as a 
   });
 });
 
+test('a link to a statement shows its form as soon as the page knows what the client may see', async () => {
+  for (const client of ['operator', 'web']) {
+    await withConsole(client, 'named/order', async (page) => {
+      await page.locator('#param-id').waitFor();
+      const asked = await page.evaluate(() =>
+        performance
+          .getEntriesByType('resource')
+          .sort((a, b) => a.startTime - b.startTime)
+          .map(({ name }) => new URL(name).pathname),
+      );
+      const before_ = asked.slice(0, asked.indexOf('/v1/named'));
+      assert.equal(before_.filter((path) => path === '/v1/stats').length, 1, asked.join(' '));
+    });
+  }
+});
+
 test('shows one row as an object, and the reply as JSON', async () => {
   await withConsole('web', 'named/order', async (page) => {
     await page.locator('#param-id').fill('2');
