@@ -47,6 +47,7 @@ test('a full queue rejects the newest request of the client that has the most th
   await ask('loud', 'loud-4');
   assert.deepEqual(ended, ['loud-4: 503 QUEUE_FULL not_executed']);
   all.push(ask('quiet', 'quiet-1'));
+  await all[2];
   await waitingOf('quiet', 1);
   assert.deepEqual(ended.slice(1), ['loud-3: 503 QUEUE_FULL not_executed']);
   await ask('quiet', 'quiet-2');
