@@ -36,6 +36,7 @@ const token = startToken(() => {
   mayCall = true;
   refusedAt = Number.NEGATIVE_INFINITY;
   askAll();
+  tables.forget();
   if (document.body.dataset.shown === 'sql') tables.load();
 });
 const ask = createAsk(token.read, token.wanted);

@@ -1,5 +1,5 @@
 // The tables of a section, each with its columns. A table's rows and a column's name go into the query pane.
-import { type Ask, asAskError } from './ask.ts';
+import { type Ask, type AskError, asAskError } from './ask.ts';
 import { button, element, find, openPart, setText } from './elements.ts';
 import { formatCount, formatShort } from './format.ts';
 
@@ -29,6 +29,14 @@ export type TablesUse = {
 export type Tables = {
   /** Asks for the list, unless it is the list of the section already. */
   readonly load: () => void;
+  /** The next `load` asks in any case: another client may see other tables. */
+  readonly forget: () => void;
+};
+
+/** The list of a section, and what asks for more of it. */
+type Shown = {
+  readonly names: readonly (readonly [name: string, kind: string])[];
+  readonly read: Read;
 };
 
 /** Opens the part, which asks for nothing before `load`. */
@@ -40,34 +48,39 @@ export function openTables(ask: Ask, use: TablesUse): Tables {
     'aria-label': 'Show tables whose names contain',
   });
   const list = element('ul', { class: 'tables', tabindex: 0, 'aria-label': 'Tables' });
-  let tables: readonly (readonly [name: string, kind: string])[] = [];
-  let loaded: string | null = null;
+  let shown: Shown = { names: [], read: createRead(ask, '') };
+  /** The load whose answer counts, until a later one begins. */
+  let current: { readonly section: string } | null = null;
 
-  const read = async <Reply>(path: string): Promise<Reply> => {
-    const query = loaded === '' || loaded === null ? '' : `?section=${encodeURIComponent(loaded)}`;
-    const response = await ask(`/v1/tables${path}${query}`, {
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    return (await response.json()) as Reply;
-  };
   const render = () => {
     const wanted = filter.value.trim().toLowerCase();
-    const found = tables.filter(([name]) => name.toLowerCase().includes(wanted));
-    list.replaceChildren(...found.map(([name, kind]) => createEntry(name, kind, read, use)));
-    if (tables.length === 0) part.empty('There are no tables here.');
+    const found = shown.names.filter(([name]) => name.toLowerCase().includes(wanted));
+    list.replaceChildren(...found.map(([name, kind]) => createEntry(name, kind, shown.read, use)));
+    if (shown.names.length === 0) part.empty('There are no tables here.');
     else part.shown(formatCount(found.length));
   };
+  const fail = ({ message, problem }: AskError) => {
+    if (problem.missing === undefined) {
+      part.failed(message);
+      return;
+    }
+    filter.disabled = true;
+    part.empty(`Not for this client: it lacks the permission ${problem.missing}.`);
+  };
   const load = async (section: string) => {
-    loaded = section;
+    const own = { section };
+    current = own;
+    const read = createRead(ask, section);
     try {
       const { rows } = await read<List>('');
-      tables = rows.map(([name, kind]) => [String(name), String(kind)] as const);
+      if (current !== own) return;
+      shown = { names: rows.map(([name, kind]) => [String(name), String(kind)]), read };
+      filter.disabled = false;
       render();
     } catch (cause) {
-      const { message, problem } = asAskError(cause);
-      loaded = null;
-      const why = `Not for this client: it lacks the permission ${problem.missing}.`;
-      part.failed(problem.missing === undefined ? message : why);
+      if (current !== own) return;
+      current = null;
+      fail(asAskError(cause));
     }
   };
   filter.addEventListener('input', render);
@@ -78,12 +91,25 @@ export function openTables(ask: Ask, use: TablesUse): Tables {
   part.body.append(list);
   return {
     load: () => {
-      if (loaded !== use.section()) void load(use.section());
+      if (current?.section !== use.section()) void load(use.section());
+    },
+    forget: () => {
+      current = null;
     },
   };
 }
 
 type Read = <Reply>(path: string) => Promise<Reply>;
+
+/** Asks for the tables of one section. @param section '': the first */
+function createRead(ask: Ask, section: string): Read {
+  const query = section === '' ? '' : `?section=${encodeURIComponent(section)}`;
+  return async <Reply>(path: string) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await ask(`/v1/tables${path}${query}`, { signal });
+    return (await response.json()) as Reply;
+  };
+}
 
 /** A table's name, which shows its columns when it is pressed. */
 function createEntry(name: string, kind: string, read: Read, use: TablesUse): HTMLElement {

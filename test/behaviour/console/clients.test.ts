@@ -123,6 +123,12 @@ test('says what a client without the permission may see, shows its own requests,
       .locator('#query-notice')
       .getByText(/^1 row · /)
       .waitFor();
+    const tables = page.locator('#tables');
+    await tables.locator('button.table').first().waitFor();
+    // Requests without the token are those of a client that may see no table.
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    await tables.getByText('Not for this client: it lacks the permission').waitFor();
+    assert.equal(await tables.locator('button.table').first().isVisible(), false);
     await page.getByRole('link', { name: 'Overview' }).click();
     await giveToken(page, tokenOf('watcher'));
     await page
