@@ -681,7 +681,7 @@ export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'er
   failed:
     'MySQL refused the statement (on `/v1`), or a read was stopped, or could not be run again after its first run was cut short: nothing has changed, except what tables without transactions keep of a refused write',
   partial:
-    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. If a CALL, a block or a DROP failed: what it had done before may remain. For a transaction: it is over, and a part of it remains',
+    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. If a CALL, a block, a DROP, a CREATE OR REPLACE, or a statement about several accounts failed: what it had done before may remain. For a transaction: it is over, and a part of it remains',
   rolled_back: 'an error, and everything before it was undone',
   unknown: 'it may or may not have been applied',
 };

@@ -45,10 +45,18 @@ export const fateMutations: readonly Mutation[] = [
   {
     name: 'rollback-of-ddl',
     promise: 'a ROLLBACK after failed DDL does not undo what the DDL has committed',
-    file: 'src/shared/sql/transactions.ts',
-    before: 'return changed ? neverCommitting.has(failedVerb)',
-    after: 'return changed ? !failsInPart.has(failedVerb)',
-    tests: ['test/unit/shared/sql/transactions-rollback.test.ts'],
+    file: 'src/shared/sql/rollback.ts',
+    before: 'return isChanged ? neverCommitting.has(failed)',
+    after: "return isChanged ? failed !== 'commit in part'",
+    tests: ['test/unit/shared/sql/rollback.test.ts'],
+  },
+  {
+    name: 'rollback-with-warning',
+    promise: "changes that a text's own ROLLBACK left are not reported as undone",
+    file: 'src/shared/sql/rollback.ts',
+    before: 'if (warnings > 0) return false;',
+    after: '',
+    tests: ['test/unit/shared/sql/rollback.test.ts'],
   },
   {
     name: 'error-during-commit-reported-undone',

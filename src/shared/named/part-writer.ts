@@ -104,6 +104,6 @@ class PreparedVariant {
   /** The same for any values: what a statement does does not depend on them. */
   analysisOf(sql: string): Analysis {
     const [{ facts }] = this.#analysis.readings;
-    return { ...this.#analysis, sql, statements: onlyStatement(sql, endOfText(sql), facts.verb) };
+    return { ...this.#analysis, sql, statements: onlyStatement(sql, endOfText(sql), facts) };
   }
 }

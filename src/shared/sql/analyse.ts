@@ -248,7 +248,7 @@ class Pass implements Reading {
     const facts = this.#facts;
     this.#isBeginning = false;
     this.#cutter ??= new StatementCutter(this.#sql);
-    this.#cutter.cut(this.lexer.start, this.lexer.end, facts.verb);
+    this.#cutter.cut(this.lexer.start, this.lexer.end, facts);
     this.#executableComment ||= facts.executableComment;
     const found = decide(facts, false);
     this.#addTables(found.tables);
@@ -260,8 +260,8 @@ class Pass implements Reading {
     const facts = this.#facts;
     this.statements =
       this.#cutter === null
-        ? onlyStatement(this.#sql, this.#limit, facts.verb)
-        : this.#cutter.finish(this.#limit, facts.verb);
+        ? onlyStatement(this.#sql, this.#limit, facts)
+        : this.#cutter.finish(this.#limit, facts);
     this.found = decide(facts, this.#earlier === null);
     if (this.#earlier !== null) {
       this.#addTables(this.found.tables);

@@ -20,9 +20,9 @@ const namedVerbs = words('CALL INSERT REPLACE WITH');
 const modifiers = words('LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE');
 const actingVerbs = words('SELECT INSERT UPDATE DELETE REPLACE VALUES TABLE');
 
-/** Statements whose words are kept: they concern the transaction or the session, or name a procedure. */
+/** Statements whose words are kept: they concern the transaction, the session or accounts, or name a procedure. */
 const keptVerbs = words(
-  'SET CALL SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN START XA CREATE DROP FLUSH BACKUP',
+  'SET CALL SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN START XA CREATE ALTER DROP RENAME GRANT REVOKE FLUSH BACKUP',
 );
 /** No clause of these statements that matters has more tokens after the verb or a comma. */
 const maxKeptTokens = 24;

@@ -2,7 +2,8 @@
 import type { Analysis } from './analyse.ts';
 import type { Facts, Token } from './facts.ts';
 import { tokenKinds } from './lexer.ts';
-import { clausesOf, isOfTemporaryTable } from './transactions.ts';
+import { clausesOf, isLasting } from './set-clauses.ts';
+import { isOfTemporaryTable } from './transactions.ts';
 import { words } from './vocabulary.ts';
 
 /** The effect of a statement on its session. */
@@ -31,8 +32,6 @@ const effects: ReadonlyMap<string, SessionEffect> = new Map([
   ['DEALLOCATE', 'prepared statement'],
 ]);
 
-/** After SET, or after `@@`: other sessions see the change, the disk keeps it, or a whole statement follows. */
-const lastingWords = words('GLOBAL PERSIST PERSIST_ONLY PASSWORD DEFAULT RESOURCE STATEMENT');
 /** After XA: it concerns a transaction that the session has begun. COMMIT and ROLLBACK end one that another session has prepared. */
 const branchWords = words('START BEGIN END PREPARE');
 /** After BACKUP: MariaDB's locks for a backup, which end with the session. */
@@ -93,11 +92,6 @@ function effectOfSet({ kept, unknownCall, sequence }: Facts): SessionEffect | nu
   if (clauses.some(isLasting)) return null;
   if (clauses.some(isOfTransactions)) return 'transaction';
   return clauses.every(isOfCharacterSet) ? 'character set' : 'setting';
-}
-
-function isLasting([first, second]: readonly Token[]): boolean {
-  const named = first?.kind === tokenKinds.systemAt ? second : first;
-  return lastingWords.has(named?.word ?? '');
 }
 
 function isOfTransactions(clause: readonly Token[]): boolean {

@@ -1,17 +1,23 @@
 // The statements of a text as the server cuts them, and the statement of each result.
+import type { Facts } from './facts.ts';
 import { isSpaceCode, tokenKinds } from './lexer.ts';
+import { type Effect, effectOf } from './rollback.ts';
 import { words } from './vocabulary.ts';
 
-/** The beginning of a statement, and the kind of its answer. */
+/** The kind of a statement's answer, and its effect on data. */
 export type StatementShape = {
-  /** First keyword in upper case; '' if there are only comments. */
-  readonly verb: string;
   /** CALL or a compound statement: any number of result sets, then one OK of its own. */
   readonly isCall: boolean;
+  readonly effect: Effect;
 };
 
 /** One statement, as positions in the text (`end` is exclusive, before the semicolon). */
-export type Statement = StatementShape & { readonly start: number; readonly end: number };
+export type Statement = StatementShape & {
+  readonly start: number;
+  readonly end: number;
+  /** First keyword in upper case; '' if there are only comments. */
+  readonly verb: string;
+};
 
 const openers = words('IF LOOP REPEAT WHILE FOR CASE BEGIN');
 const beforeStatement = words('THEN ELSE DO LOOP REPEAT BEGIN ATOMIC');
@@ -34,8 +40,8 @@ export class StatementCutter {
   #depth = 0;
   #parentheses = 0;
   #previous = '';
-  /** The first keyword of the statement at hand. */
-  #verb = '';
+  /** The facts of the statement at hand, or of the first piece of a block; null: there are none yet. */
+  #facts: Facts | null = null;
   /** The places where the current statement begins, and where its last piece between semicolons does. */
   #from = 0;
   #pieceFrom = 0;
@@ -64,29 +70,29 @@ export class StatementCutter {
     }
   }
 
-  /** Takes a semicolon. @param verb the first keyword since the last one */
-  cut(start: number, end: number, verb: string): void {
-    this.#verb ||= verb;
+  /** Takes a semicolon. @param facts those since the last one */
+  cut(start: number, end: number, facts: Facts): void {
+    this.#note(facts);
     if (this.#depth > 0) {
-      this.#startPieces().push(this.#describe(this.#pieceFrom, start, verb, false));
+      this.#startPieces().push(describe(this.#sql, this.#pieceFrom, start, facts));
       this.#previous = ';';
     } else {
-      this.#add(start, verb);
+      this.#add(start, facts);
       this.#mode = 'unknown';
       this.#parentheses = 0;
       this.#previous = '';
       this.#from = end;
-      this.#verb = '';
+      this.#facts = null;
     }
     this.#pieceFrom = end;
   }
 
   /** All statements. @param limit where the text ends */
-  finish(limit: number, verb: string): readonly Statement[] {
+  finish(limit: number, facts: Facts): readonly Statement[] {
     const isOpen = this.#depth > 0;
     if (isOpen) this.#startPieces();
-    this.#verb ||= verb;
-    if (this.#pieceFrom < limit) this.#add(limit, verb);
+    this.#note(facts);
+    if (this.#pieceFrom < limit) this.#add(limit, facts);
     return (isOpen ? this.#pieces : null) ?? this.#statements;
   }
 
@@ -95,14 +101,14 @@ export class StatementCutter {
     return this.#pieces;
   }
 
-  #add(end: number, pieceVerb: string): void {
-    const isCompound = this.#mode === 'compound';
-    this.#statements.push(this.#describe(this.#from, end, this.#verb, isCompound));
-    this.#pieces?.push(this.#describe(this.#pieceFrom, end, pieceVerb, false));
+  #note(facts: Facts): void {
+    if (this.#facts === null || this.#facts.verb === '') this.#facts = facts;
   }
 
-  #describe(from: number, end: number, verb: string, isCompound: boolean): Statement {
-    return describe(this.#sql, from, end, verb, isCompound);
+  #add(end: number, pieceFacts: Facts): void {
+    const whole = describe(this.#sql, this.#from, end, this.#facts ?? pieceFacts);
+    this.#statements.push(this.#mode === 'compound' ? asBlock(whole) : whole);
+    this.#pieces?.push(describe(this.#sql, this.#pieceFrom, end, pieceFacts));
   }
 
   #seeFirst(kind: number, word: string): void {
@@ -162,21 +168,20 @@ export class StatementCutter {
   }
 }
 
-function describe(
-  sql: string,
-  from: number,
-  end: number,
-  verb: string,
-  isCompound: boolean,
-): Statement {
+function describe(sql: string, from: number, end: number, facts: Facts): Statement {
+  const { verb } = facts;
   let start = from;
   while (start < end && isSpaceCode(sql.charCodeAt(start))) start += 1;
-  return { start, end, verb, isCall: isCompound || verb === 'CALL' };
+  return { start, end, verb, isCall: verb === 'CALL', effect: effectOf(facts) };
+}
+
+function asBlock(statement: Statement): Statement {
+  return { ...statement, isCall: true, effect: 'commit in part' };
 }
 
 /** The statements of a text without a semicolon and without a block. @param limit where it ends */
-export function onlyStatement(sql: string, limit: number, verb: string): readonly Statement[] {
-  return limit === 0 ? [] : [describe(sql, 0, limit, verb, false)];
+export function onlyStatement(sql: string, limit: number, facts: Facts): readonly Statement[] {
+  return limit === 0 ? [] : [describe(sql, 0, limit, facts)];
 }
 
 /** Whether a statement that begins with this word may be a block or contain one. */

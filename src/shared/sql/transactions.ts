@@ -1,9 +1,9 @@
 // The effect of a statement on its transaction: which statements the gateway's own transactions may contain, and which ones begin, end or
-// configure a transaction of a session that lives from request to request, and what a ROLLBACK undoes. The text does not show what a
-// procedure does.
+// configure a transaction of a session that lives from request to request. The text does not show what a procedure does.
 import type { Analysis } from './analyse.ts';
 import type { Facts, Token } from './facts.ts';
 import { describeDoubt, doubts, tokenKinds } from './lexer.ts';
+import { clausesOf } from './set-clauses.ts';
 import { toUpperAscii, words } from './vocabulary.ts';
 
 /** The isolation levels of SQL. */
@@ -119,16 +119,6 @@ function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null
   return sessionCall
     ? 'the transaction is read-only, and the statement acquires or releases a lock'
     : null;
-}
-
-/** The clauses of a SET, which commas separate. */
-export function clausesOf([, ...tokens]: readonly Token[]): readonly (readonly Token[])[] {
-  const clauses: Token[][] = [[]];
-  for (const token of tokens) {
-    if (token.text === ',' && token.depth === 0) clauses.push([]);
-    else clauses.at(-1)?.push(token);
-  }
-  return clauses;
 }
 
 /** `SET @a = …, timestamp = …`: every target must be known to be harmless. */
@@ -283,41 +273,4 @@ function switchesAutocommitOff(kept: readonly Token[]): boolean {
       );
     return set !== null && !/^(1|ON|TRUE|'ON'|'1')$/.test(set[1] ?? '');
   });
-}
-
-/** A statement that succeeded: its first keyword, and whether a transaction was open after it. */
-export type Applied = { readonly verb: string; readonly inTransaction: boolean };
-
-/** Statements that do not change data themselves and leave an open transaction open. */
-const neutral = [
-  '',
-  ...words('SELECT VALUES TABLE SHOW SET USE DO EXPLAIN DESCRIBE DESC SAVEPOINT RELEASE ROLLBACK'),
-];
-/** Statements that change nothing if nothing was changed before them. */
-const harmless = new Set([...neutral, 'BEGIN', 'START', 'COMMIT']);
-/** Statements that do not commit earlier changes, whether they succeed or fail. */
-const neverCommitting = new Set([...neutral, 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'WITH']);
-/** Statements that may have committed a part of themselves when they fail. BEGIN is a block. */
-const failsInPart = words('CALL EXECUTE DROP BEGIN IF CASE FOR WHILE LOOP REPEAT');
-
-/** Whether a statement that begins with this word may have committed a part of itself when it fails. */
-export function mayFailInPart(verb: string): boolean {
-  return failsInPart.has(verb);
-}
-
-/**
- * @param before the statements before the failed one, in order
- * @param failedVerb the first keyword of the statement that failed (DDL commits even then); '' if it is a syntax error
- * @see https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html
- */
-export function rollbackUndoesAll(before: readonly Applied[], failedVerb: string): boolean {
-  let changed = false;
-  for (const { verb, inTransaction } of before) {
-    if (verb === 'ROLLBACK' && !inTransaction) changed = false;
-    else if (changed || !harmless.has(verb)) {
-      if (!inTransaction || !neverCommitting.has(verb)) return false;
-      changed = true;
-    }
-  }
-  return changed ? neverCommitting.has(failedVerb) : !failsInPart.has(failedVerb);
 }

@@ -1,8 +1,8 @@
 // A statement that MySQL refused: which one of a request's it was, and what remains of those before it. Pure.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
+import { type Effect, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, type StatementShape } from '../../shared/sql/statements.ts';
-import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/transactions.ts';
 import type { ServerFailure } from '../failure/failure.ts';
 import { type RefusedWork, serverFailure } from '../failure/server-failure.ts';
 
@@ -20,11 +20,12 @@ export function leavesUnknown({ errno }: ServerError): boolean {
 export type RefusedText = RefusedWork & { readonly statements: readonly StatementShape[] };
 
 /** Whether the first statement may have applied a part of itself though it was refused, as a CALL may. */
-export function mayBePartial(
-  { statements: [first] }: RefusedText,
-  { errno }: ServerError,
-): boolean {
-  return errno !== syntaxError && mayFailInPart(first?.verb ?? '');
+export function mayBePartial({ statements: [first] }: RefusedText, error: ServerError): boolean {
+  return effectOfFailed(first, error) === 'commit in part';
+}
+
+function effectOfFailed(failed: StatementShape | undefined, { errno }: ServerError): Effect {
+  return errno === syntaxError ? 'nothing' : (failed?.effect ?? 'nothing');
 }
 
 /**
@@ -39,21 +40,21 @@ export function statementFailure(
 ): ServerFailure {
   const { statements } = text;
   const map = createResultMap(statements);
-  const applied: Applied[] = results.map(({ isResultSet, inTransaction }) => ({
-    verb: statements[map.next(isResultSet)]?.verb ?? '',
-    inTransaction,
+  const applied = results.map((note) => ({
+    ...note,
+    effect: statements[map.next(note.isResultSet)]?.effect ?? 'nothing',
   }));
   const statement = map.next(false);
-  const verb = error.errno === syntaxError ? '' : (statements[statement]?.verb ?? '');
+  const effect = effectOfFailed(statements[statement], error);
   const isUnknown = leavesUnknown(error);
-  if (isRolledBack && !isUnknown && rollbackUndoesAll(applied, verb)) {
+  if (isRolledBack && !isUnknown && rollbackUndoesAll(applied, effect)) {
     return {
       ...serverFailure(error, text, 'rolled_back', placeOf(statement)),
       isAlone: statement === 0,
     };
   }
   if (statement > 0) return serverFailure(error, text, 'partial', { statement });
-  const ofWrite = isUnknown ? 'unknown' : mayFailInPart(verb) ? 'partial' : 'failed';
+  const ofWrite = isUnknown ? 'unknown' : effect === 'commit in part' ? 'partial' : 'failed';
   return { ...serverFailure(error, text, text.isReadOnly ? 'failed' : ofWrite), isAlone: true };
 }
 

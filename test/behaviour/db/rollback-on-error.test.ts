@@ -12,6 +12,7 @@ const { gateway, database } = useGateway(
         create table t (id int primary key) engine = InnoDB;
         create table plain (id int) engine = MyISAM;
         create table written (v int primary key) engine = InnoDB;
+        create function f_insert(id int) returns int begin insert into t values (id); return id; end;
         create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
     },
   },
@@ -23,6 +24,17 @@ beforeEach(() =>
 );
 
 const duplicate = 'insert into t values (1)';
+
+/** Whether the reply to a text that fails says that all of it is undone. */
+async function isUndone(SQL: string): Promise<boolean | undefined> {
+  const reply = await gateway.dbPost({ SQL, ROLLBACK_ON_ERROR: true });
+  return documentOf(reply).ROLLBACK_ON_ERROR_SUCCESS;
+}
+
+async function outcomeOf(sql: string): Promise<unknown> {
+  const reply = await gateway.post('/v1/query', { sql });
+  return reply.json<{ outcome?: unknown }>().outcome;
+}
 
 type Case = {
   readonly what: string;
@@ -133,6 +145,34 @@ const cases: readonly Case[] = [
     left: '1 3',
   },
   {
+    what: 'a transaction that wrote to such a table, and was rolled back by itself',
+    sql: `begin; insert into plain values (3); rollback; ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 3',
+  },
+  ...['select f_insert(2)', 'do f_insert(2)', 'set @a = f_insert(2)'].map((sql) => ({
+    what: `a function that writes: ${sql}`,
+    sql: `${sql}; ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  })),
+  {
+    what: 'a function that writes in a transaction',
+    sql: `begin; select f_insert(2); ${duplicate}`,
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+  {
+    what: 'a setting of the whole server',
+    sql: `set global long_query_time = @@global.long_query_time; ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1',
+  },
+  {
     what: 'a syntax error at the end of a transaction',
     sql: 'begin; insert into t values (2); nonsense',
     success: true,
@@ -161,12 +201,41 @@ for (const { what, sql, success, outcome, left } of cases) {
 }
 
 test('a procedure that committed in its middle is not called undone', async () => {
-  const document = documentOf(
-    await gateway.dbPost({ SQL: 'call p_mixed()', ROLLBACK_ON_ERROR: true }),
-  );
+  assert.equal(await isUndone('call p_mixed()'), false);
   const [row] = await database.query('select count(*) as n from t where id = 8');
   assert.equal(Number(row?.n), 1);
-  assert.equal(document.ROLLBACK_ON_ERROR_SUCCESS, false);
+});
+
+test('a block that committed is not called undone', async (t) => {
+  if (database.flavour !== 'mariadb') return t.skip('blocks outside of routines are of MariaDB');
+  assert.equal(
+    await isUndone(`begin not atomic insert into t values (2); end; ${duplicate}`),
+    false,
+  );
+  assert.equal(
+    await isUndone(`begin not atomic insert into t values (3); ${duplicate}; end`),
+    false,
+  );
+  const rows = await database.query('select id from t order by id');
+  assert.deepEqual(rows.flatMap(Object.values), [1, 2, 3]);
+});
+
+test('a table that MariaDB dropped before it failed to replace it is not called undone', async (t) => {
+  if (database.flavour !== 'mariadb') return t.skip('CREATE OR REPLACE TABLE is of MariaDB');
+  const sql = 'create or replace table d (a int primary key) select 1 as a union all select 1';
+  await database.query('create table d (a int)');
+  assert.equal(await isUndone(sql), false);
+  await database.query('create table d (a int)');
+  assert.equal(await outcomeOf(sql), 'partial');
+  await assert.rejects(database.query('select * from d'), { errno: 1146 });
+});
+
+test('accounts before the one that the server refuses are not called undone', async () => {
+  await database.query("create user 'taken'@'localhost'");
+  const sql = "create user 'fresh'@'localhost', 'taken'@'localhost'";
+  const found = [await isUndone(sql), await outcomeOf(sql)];
+  await database.query("drop user 'taken'@'localhost'; drop user if exists 'fresh'@'localhost'");
+  assert.deepEqual(found, [false, 'partial']);
 });
 
 test('without an error, or without the key, the two keys are not there', async () => {

@@ -220,7 +220,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
 }
 
 function refusedEnd(error: ServerError): RunEnd {
-  const statements = [{ verb: 'START', isCall: false }];
+  const statements = [{ isCall: false, effect: 'boundary' }] as const;
   const text = { statements, isReadOnly: false, isRead: false };
   const failure = statementFailure(text, [], error, false);
   return { kind: 'answered', failure, facts: null };
