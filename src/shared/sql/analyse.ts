@@ -294,7 +294,7 @@ function decide(facts: Facts, single: boolean): Classification {
     !facts.leavesTraces &&
     !facts.sequence;
   const readsEarlierSession = facts.readsSession || unseen || !known;
-  const tables = tablesOf(facts, reads);
+  const tables = tablesOf(facts);
   const isConfined =
     (reads || writes || idleVerbs.has(facts.verb)) && tame && !facts.unknownCall && !facts.sequence;
   return {
@@ -320,10 +320,9 @@ function decide(facts: Facts, single: boolean): Classification {
   };
 }
 
-/** Null: the tables are not known. A write with a WITH does not show which name is its target; after USE a name means another table. */
-function tablesOf({ tables, executableComment, verb }: Facts, reads: boolean) {
-  const isUnsure = executableComment || verb === 'USE' || (tables.hasCte && !reads);
-  return isUnsure ? null : tables.finish();
+/** Null: the tables are not known. After USE a name means another table. */
+function tablesOf({ tables, executableComment, verb }: Facts) {
+  return executableComment || verb === 'USE' ? null : tables.finish();
 }
 
 /** Null: the name is not certain, or an argument may change something. */

@@ -139,6 +139,8 @@ export class Facts {
       if (kind === tokenKinds.quotedName || this.#sql.charCodeAt(start) === 0x22)
         this.#seeQuoted(start, end);
       if (this.#name === nameMayFollow) name = nameSeen;
+      // As behind a parenthesis: '$' COLUMNS (
+      else if (kind === tokenKinds.string) name = nameMayFollow;
     } else if (kind === tokenKinds.userAt) this.userVariable = true;
     else if (kind === tokenKinds.systemAt) this.readsSession = true;
     else if (kind === tokenKinds.executableComment) this.executableComment = true;
@@ -273,7 +275,7 @@ export class Facts {
       this.#awaitsArguments = true;
     } else if (flags & wordFlags.sessionFunction) this.sessionCall = true;
     else if ((flags & (wordFlags.beforeParenthesis | this.#builtIns)) === 0)
-      this.unknownCall = true;
+      this.unknownCall ||= !this.tables.hasTableFunction;
     else if (flags & wordFlags.touchingFunction && start !== this.#previousEnd)
       this.unknownCall = true;
   }

@@ -1,10 +1,14 @@
 // The tables that a statement names, from its tokens as they go by. In doubt they are not known.
 import { tokenKinds } from './lexer.ts';
+import { words } from './vocabulary.ts';
 
 /** A table as a statement names it; null means the session's schema. */
 export type TableName = { readonly schema: string | null; readonly name: string };
 
 const noNames: readonly TableName[] = [];
+
+/** Where a table has to follow these are part of the grammar. Elsewhere a stored function may have the name (seen on MariaDB 11.8). */
+const tableFunctions = words('JSON_TABLE LATERAL');
 
 /** Places of a statement, as far as tables are concerned. Only reserved words end a list of tables. */
 const elsewhere = 0;
@@ -35,8 +39,6 @@ type OpenCte = { readonly name: string; readonly isRecursive: boolean };
 
 /** Feed it every token of one statement, then ask for the names. */
 export class TableNames {
-  /** It has a WITH that defines a name. */
-  hasCte = false;
   readonly #sql: string;
   #names: TableName[] | null = null;
   #isDoubtful = false;
@@ -73,6 +75,12 @@ export class TableNames {
     const isWhole = this.#state !== awaited && this.#state !== dotted;
     if (this.#isDoubtful || !isWhole || this.#depth > 0) return null;
     return this.#names ?? noNames;
+  }
+
+  /** The word before is the name of a table function: a parenthesis after it is no call. */
+  get hasTableFunction(): boolean {
+    const isTable = this.#state === named && !this.#isTarget;
+    return isTable && tableFunctions.has(this.#first.toUpperCase());
   }
 
   /** @param word in upper case, if it is unquoted, unqualified, and one of those that show where tables are; otherwise '' */
@@ -279,11 +287,9 @@ export class TableNames {
       this.#settle();
       return elsewhere;
     }
-    const name = this.#first.toUpperCase();
+    if (!this.hasTableFunction) this.#isDoubtful = true;
     this.#state = listed;
-    if (name === 'LATERAL') return awaited;
-    if (name !== 'JSON_TABLE') this.#isDoubtful = true;
-    return elsewhere;
+    return this.#first.toUpperCase() === 'LATERAL' ? awaited : elsewhere;
   }
 
   #close(): void {
@@ -317,7 +323,6 @@ export class TableNames {
   /** The parenthesis after a CTE's name holds its columns, the one after AS its definition. */
   #openCte(): void {
     if (this.#cte === cteBegins) {
-      this.hasCte = true;
       this.#cte = cteEnded;
       this.#openCtes ??= [];
       this.#openCtes.push({ name: this.#cteName, isRecursive: this.#isRecursive });

@@ -218,6 +218,31 @@ test('views, triggers and procedures over tables with transactions are run again
   }
 });
 
+/** Writes whose words before a parenthesis might be calls; each has the effect of the other ones. */
+const ofBoth = [
+  "insert into t select n, n from json_table('[2]', '$[*]' columns (n int(11) path '$')) as j",
+  'insert into t select 2, 2 from dual where 2 = any (select 2)',
+  'insert into t with c as (select 2 as n) select n, n from c',
+  'insert into t value (2, 2)',
+];
+const ofMysql = [
+  'insert into t values row(2, 2)',
+  'insert into t select c.n, d.m from (select 2 as n) as c, lateral (select c.n as m) as d',
+  "insert into t values (json_value('[2]', '$[0]' returning decimal(4)), 2)",
+];
+
+test('a word of the grammar before a parenthesis does not keep a batch from being run again', async () => {
+  const all = database.flavour === 'mysql' ? [...ofBoth, ...ofMysql] : ofBoth;
+  for (const [at, sql] of all.entries()) {
+    await database.query('delete from t');
+    const rule = proxy.on(/^COMMIT$/, { kind: 'cut-request' }, { times: 1 });
+    const reply = await batch(`grammar-${at}`, { statements: [{ sql }] });
+    rule.remove();
+    assert.equal(reply.status, 200, `${sql}: ${reply.text}`);
+    assert.deepEqual(await values(), [[2, 2]], sql);
+  }
+});
+
 test('a deadlock behind a write outside of transactions is not run again', async () => {
   await database.query('delete from plain; insert into t values (1, 0), (2, 0)');
   const other = await database.connect();

@@ -166,11 +166,45 @@ test("reads the content of MariaDB's own comments as SQL, as in MySQL's", () => 
   assert.equal(classify('select 1 /*M 100000 */ /* M! */').kind, 'read');
 });
 
+/** The only tables whose rows a statement changes; null: they are not known. */
+const namesOf = (sql: string) =>
+  classify(sql).confinedTo?.map(({ schema, name }) =>
+    schema === null ? name : `${schema}.${name}`,
+  ) ?? null;
+
+test('a word of the grammar before a parenthesis is no call, where it is one', () => {
+  for (const sql of [
+    "insert into t select a from json_table('[]', '$[*]' columns (a int(11) path '$')) as j",
+    `update t join json_table(@a, "$[*]" columns(a real path "$", nested path '$.b' columns(b bit(1) path '$'))) j
+      set t.a = j.a`,
+    'update t, lateral (select 1 as b) as d set a = b',
+    'insert into t values row(1), row(2)',
+    'insert into t value (1)',
+    'delete from t where a = any (select 1) and b > some (select 2) and row(a, b) = row(1, 2)',
+    "update t set a = json_value(b, '$' returning datetime(6)), c = json_value(b, '$' returning dec(4))",
+    'with c as (select 1 as a) update t join c on t.a = c.a set t.b = 1',
+    'with c (a) as (select 1) delete t from t join c on t.a = c.a',
+    'insert into t with c as (select 1) select * from c',
+  ]) {
+    assert.deepEqual(namesOf(sql), ['t'], sql);
+  }
+  for (const sql of [
+    'insert into t values (json_table(1))',
+    'insert into t values (lateral (1))',
+    "insert into t values ('a', columns(1))",
+    "update t set a = 'b' where columns (1)",
+    'insert into t values (d.any(1))',
+    'insert into t values (`row`(1))',
+    "select a from json_table(f(1), '$' columns (a int path '$')) as j",
+    "select a from json_table('[]', '$' columns (a int path '$')) as j where f(1)",
+    'select * from lateral (select f(1)) as d',
+    'select * from f(1)',
+  ]) {
+    assert.equal(namesOf(sql), null, sql);
+  }
+});
+
 test('reports the only tables whose rows a statement changes; in doubt they are unknown', () => {
-  const namesOf = (sql: string) =>
-    classify(sql).confinedTo?.map(({ schema, name }) =>
-      schema === null ? name : `${schema}.${name}`,
-    ) ?? null;
   assert.deepEqual(namesOf("insert into d.t values (1, 'a\\\\b', now(), sleep(1))"), ['d.t']);
   assert.deepEqual(namesOf('update t join u on t.id = u.id set t.n = @a'), ['t', 'u']);
   assert.deepEqual(namesOf('select upper(a) from t for update'), ['t']);

@@ -73,6 +73,15 @@ const known: readonly (readonly [sql: string, names: string])[] = [
   ['delete a, b from t a, u b where 1', 't u'],
   ['delete from a, b using t a join u b on 1', 'a b t u'],
   ['delete from a using (t a, u)', 'a t u'],
+  // MySQL refuses a target with the name of a CTE.
+  ['with c as (select * from u) update t join c on t.a = c.a set t.b = 1', 'u t'],
+  ['with c as (select * from u) delete t from t join c on t.a = c.a', 'u t'],
+  ['with c as (select 1) delete from db.c', 'db.c'],
+  ['with C as (select 1) delete from c', 'c'],
+  ['insert into c with c as (select * from t) select * from c', 'c t'],
+  ['insert into t (a) with c as (select * from u) select * from c', 't u'],
+  ['update c set a = (with c as (select 1 as b) select b from c), d = (select 1 from c)', 'c c'],
+  ["insert into t select a from json_table('[]', '$' columns (a int path '$')) j", 't'],
   ['show full columns from t', ''],
   ['show tables where 1 in (select a from t)', 't'],
   ['explain select * from t', 't'],
@@ -98,7 +107,6 @@ const unsure: readonly string[] = [
   'select * from (t',
   'select * from t)',
   "select * from t where a = 'it\\'s'",
-  'with c as (select 1) delete from c',
   'use other; select * from t',
 ];
 
