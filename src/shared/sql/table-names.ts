@@ -7,7 +7,7 @@ export type TableName = { readonly schema: string | null; readonly name: string 
 
 const noNames: readonly TableName[] = [];
 
-/** Where a table has to follow these are part of the grammar. Elsewhere a stored function may have the name (seen on MariaDB 11.8). */
+/** Words of the grammar where a table has to follow. Elsewhere a stored function may have the name (seen on MariaDB 11.8). */
 const tableFunctions = words('JSON_TABLE LATERAL');
 
 /** Places of a statement, as far as tables are concerned. Only reserved words end a list of tables. */
