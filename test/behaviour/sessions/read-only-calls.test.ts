@@ -57,13 +57,13 @@ before(async () => {
     create function f_view() returns int return (select count(*) from v_deep);
     create user ${reader} identified by 'pw';
     grant select, execute on ${database.name}.* to ${reader}`);
-  const { host, port, name } = database;
+  const { host, port, name, serverKey } = database;
   gateway = await startGateway({
     database,
     settings: { workers: 1, pool: 2 },
     beside: {
       [blind]: {
-        database: { host, port, name, user: reader, password: 'pw' },
+        database: { host, port, name, serverKey, user: reader, password: 'pw' },
         settings: { pool: 2, read_only: 'on' },
       },
       [oracle]: { database, settings: { pool: 2, init_sql: "set sql_mode = 'oracle'" } },
