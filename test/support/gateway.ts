@@ -1,4 +1,5 @@
 // The real daemon, started by its own command line in front of a database, for one test file.
+
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { type Ask, createAsk } from './ask.ts';
 import { blackBox } from './black-box.ts';
 import { command } from './command.ts';
 import type { Database } from './database/mariadb.ts';
+import { keySettings } from './database/server-key.ts';
 import { eventually } from './eventually.ts';
 import { formatSection, type Settings } from './ini-text.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
@@ -73,13 +75,8 @@ export async function startGateway(wish: {
   const pidfile = String(wish.settings?.pidfile ?? path('gateway.pid'));
   const logfile = String(wish.settings?.log ?? path('log'));
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
-  const keyed = (target: Target, own: Settings = {}): Settings => {
-    const { serverKey = null } = target;
-    if (serverKey === null || 'tls' in own || 'socket' in own) return {};
-    const keyFile = path(`${target.name}.pem`);
-    writeFileSync(keyFile, serverKey);
-    return { server_public_key: keyFile };
-  };
+  const keyed = (target: Target, own: Settings = {}): Settings =>
+    'tls' in own || 'socket' in own ? {} : keySettings(target);
   const settings: Settings = {
     ...accountOf(wish.database),
     ...(wish.overSocket === undefined

@@ -23,7 +23,9 @@ export function createHint(params: Parameters | null, key: ParametersKey): HintF
     const quoted = boundString.exec(message);
     if (params !== null && quoted !== null) {
       const [, hex = '', end] = quoted;
-      return explainString(params, key, Buffer.from(hex, 'hex'), end !== '');
+      // MySQL cuts in the middle of a byte: the end of its quotation follows half of one.
+      const isWhole = end !== '' && hex.length % 2 === 0;
+      return explainString(params, key, Buffer.from(hex, 'hex'), isWhole);
     }
     const found = placeholder.exec(message)?.[1];
     return found === undefined ? null : explainPlaceholder(found, params, key);

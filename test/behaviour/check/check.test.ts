@@ -1,10 +1,12 @@
 // --check reports everything that a start would meet, and starts nothing.
+
 import assert from 'node:assert/strict';
 import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { keySettings } from '../../support/database/server-key.ts';
 
 let database: Database;
 before(async () => {
@@ -18,7 +20,8 @@ afterEach(async () => {
 
 function reached(): Settings {
   const { name, host, port, user, password } = database;
-  return { database: name, host, port: String(port), user, password: password || null };
+  const login = { database: name, host, port: String(port), user, password: password || null };
+  return { ...login, ...keySettings(database) };
 }
 
 function create(settings: Settings = {}): Daemon {

@@ -1,4 +1,5 @@
 // --check prints the table of idempotency keys, says what differs from it, which rights are missing, and how durable the server is.
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -6,8 +7,9 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { createDaemon, type Finished, type Settings } from '../../support/daemon.ts';
 import { type FakeMysql, startFakeMysql } from '../../support/database/fake-mysql.ts';
-import { ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
 import { errorPacket } from '../../support/database/mysql-answer.ts';
+import { keySettings } from '../../support/database/server-key.ts';
 import { formatSection } from '../../support/ini-text.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
@@ -31,10 +33,12 @@ const database = useDatabase({
   },
 });
 
-type Server = FakeMysql['target'];
+type Server = FakeMysql['target'] & Partial<Pick<Database, 'serverKey'>>;
 
-function reached({ name, host, port, user, password }: Server): Record<string, string> {
-  return { database: name, host, port: String(port), user, ...(password && { password }) };
+function reached(server: Server): Record<string, string> {
+  const { name, host, port, user, password } = server;
+  const login = { database: name, host, port: String(port), user, ...(password && { password }) };
+  return { ...login, ...keySettings(server) };
 }
 
 /** Checks a section alone. */

@@ -28,7 +28,7 @@ const tables: Readonly<Record<string, readonly [kinds: string, sql: string]>> = 
   ],
   generated: [
     'by_id page insert update delete',
-    'create table generated (id int primary key, n int not null, twice int generated always as (n * 2) virtual, thrice int generated always as (n * 3) stored)',
+    'create table `generated` (id int primary key, n int not null, twice int generated always as (n * 2) virtual, thrice int generated always as (n * 3) stored)',
   ],
   select: [
     'by_group page insert update delete',

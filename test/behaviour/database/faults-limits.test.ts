@@ -154,8 +154,10 @@ test(
       assert.equal(document.MYSQL_ERRNO, 1153, `${length} bytes`);
       assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
     }
-    const longest = `select length('${'x'.repeat(mebibyte - 2 - 17)}')`;
-    assert.equal(cellOf(await gateway.dbPost({ SQL: longest })), mebibyte - 19);
+    // MySQL counts two bytes for query attributes.
+    const fitting = mebibyte - 2 - 17 - (database.flavour === 'mysql' ? 2 : 0);
+    const longest = `select length('${'x'.repeat(fitting)}')`;
+    assert.equal(cellOf(await gateway.dbPost({ SQL: longest })), fitting);
     assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connects);
     // The pool's, control and probe.
     await eventually('nothing is leaked', async () => (await serverConnections()) <= pool + 2);

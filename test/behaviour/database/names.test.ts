@@ -1,9 +1,11 @@
 // Names of servers: what the gateway reports if DNS does not know one, or is silent, and that open sessions go on.
+
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { endConnections } from '../../support/database/end-connections.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
@@ -69,7 +71,7 @@ test('while DNS is silent, open sessions go on and count as ready; without one, 
     await processlist.started('from gate');
     const [thread] = await processlist.running('from gate');
     writeFileSync(silence, '');
-    await endConnections(`and id <> ${thread?.id}`);
+    await endConnections(database, 'named', `id <> ${thread?.id}`);
     await eventually('the others are gone', async () => {
       const sql = "select id from information_schema.processlist where user = 'named'";
       return (await database.query(sql)).length === 1;
@@ -87,7 +89,7 @@ test('while DNS is silent, open sessions go on and count as ready; without one, 
     // The session is idle now, so the probe can ask on it.
     assert.equal(await readyOf(), '200 {"ready":true}');
     assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
-    await endConnections();
+    await endConnections(database, 'named');
     await eventually('unresolved', async () => (await readyOf()) === unresolved);
     rmSync(silence);
     await eventually('ready', async () => (await readyOf()).startsWith('200'));
@@ -96,10 +98,3 @@ test('while DNS is silent, open sessions go on and count as ready; without one, 
     await gate.open();
   }
 });
-
-async function endConnections(besides = ''): Promise<void> {
-  const sql = `select id from information_schema.processlist where user = 'named' ${besides}`;
-  for (const { id } of await database.query(sql)) {
-    await database.query(`kill ${id}`).catch(() => undefined);
-  }
-}

@@ -1,4 +1,5 @@
 // SIGHUP alone has certificates, keys, tokens and password read again, for all workers; nothing else ever does.
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -9,6 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
+import { keySettings } from '../../support/database/server-key.ts';
 import { eventually } from '../../support/eventually.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { gone } from '../../support/processes.ts';
@@ -194,7 +196,7 @@ const testWithDaemon = useRunningDaemon(async () => {
   await install('one');
   const { name, host, port } = database;
   const daemon = createDaemon({
-    ...{ database: name, host, port: String(port), user: 'renewed' },
+    ...{ database: name, host, port: String(port), user: 'renewed', ...keySettings(database) },
     ...{ token_file: tokens, password_file: password, drivers: 'planetscale', workers: '2' },
   });
   assert.equal((await daemon.start()).status, 0, daemon.readLog());

@@ -1,4 +1,5 @@
 // docs/guides/application-tests.md: a project starts a gateway by npx, asks it, checks its file and stops it.
+
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -6,6 +7,7 @@ import { test } from 'node:test';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { command } from '../../support/command.ts';
 import { daemonFor } from '../../support/daemon.ts';
+import { keySettings } from '../../support/database/server-key.ts';
 import { eventually } from '../../support/eventually.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { openCommands } from '../../support/pages/page-commands.ts';
@@ -24,10 +26,11 @@ test('a project starts a gateway before its tests, and stops it after them', asy
   // npm links the command, and makes it executable, which the compiler does not.
   const script = `#!/bin/sh\nexec '${process.execPath}' '${command}' "$@"\n`;
   writeFileSync(join(project, 'node_modules/.bin/dbhttpd'), script, { mode: 0o755 });
+  const key = Object.entries(keySettings(database)).map(([name, file]) => `${name} = ${file}\n`);
   const localise = (text: string) =>
     text
       .replaceAll('/tmp/app-gateway.pid', pidfile)
-      .replace('= 127.0.0.1\n', `= 127.0.0.1\nport = ${database.port}\n`)
+      .replace('= 127.0.0.1\n', `= 127.0.0.1\nport = ${database.port}\n${key.join('')}`)
       .replace('= app\n', `= ${database.name}\n`)
       .replaceAll('127.0.0.1:9090', address);
   const blocks = findBlocks(readFileSync('docs/guides/application-tests.md', 'utf8'));

@@ -1,5 +1,6 @@
 // docs/operate/tasks.md: every command runs as it stands, in its situation, and prints what the page shows below it.
 // Waits 10 s: the supervisor ends a worker that hangs after ten pings.
+
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,8 +10,10 @@ import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { replicationHere, startReplication } from '../../support/clusters/replication.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
+import { endConnections } from '../../support/database/end-connections.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { ownServerOnly } from '../../support/database/mariadb.ts';
+import { keySettings } from '../../support/database/server-key.ts';
 import { eventually } from '../../support/eventually.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { openCommands, type PageCommands } from '../../support/pages/page-commands.ts';
@@ -72,7 +75,7 @@ async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situat
   const address = `127.0.0.1:${await freePort()}`;
   const usual = {
     ...{ database: name, host, port: String(port), user: 'operated', password: 'operated' },
-    ...{ listen: address, workers: '2' },
+    ...{ listen: address, workers: '2', ...keySettings(database) },
     ...settings,
   };
   const daemon = createDaemon(usual);
@@ -339,7 +342,7 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
     'it is read again',
     () => daemon.readLog().match(/ credentials read again /g)?.length === 4,
   );
-  await database.query('kill user app');
+  await endConnections(database, 'app');
   await password.watch();
   password.end();
   assert.doesNotMatch(daemon.readLog(), /cannot connect to the database/);
@@ -384,7 +387,7 @@ test('a worker that hangs was replaced meanwhile; so is one that is ended by han
 });
 
 test('every section with commands was run', (t) => {
-  if (!ownServerOnly(t)) return;
+  if (!replicationHere(t)) return;
   const headings = new Set(blocks.map(({ heading }) => heading));
   assert.deepEqual([...reported].sort(), [...headings].sort());
 });

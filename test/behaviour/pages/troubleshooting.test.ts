@@ -1,4 +1,5 @@
 // docs/operate/troubleshooting.md: every command is run as it stands, in its situation, and prints what the page shows.
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
@@ -9,6 +10,7 @@ import {
 import { replicationHere, startReplication } from '../../support/clusters/replication.ts';
 import { rolesBecome, startBefore } from '../../support/clusters/several-servers.ts';
 import { createDaemon } from '../../support/daemon.ts';
+import { endConnections } from '../../support/database/end-connections.ts';
 import { ownServerOnly } from '../../support/database/mariadb.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
@@ -62,7 +64,8 @@ test('everything is 503: readiness, log and counts give the reason', async (t) =
   const account = { user: 'other', password: 'one' };
   const gateway = await gatewayFor(t, account);
   await eventually('it is ready', async () => (await gateway.get('/readyz')).status === 200);
-  await database.query("alter user other@'%' identified by 'another'; kill user other");
+  await database.query("alter user other@'%' identified by 'another'");
+  await endConnections(database, 'other');
   const page = tell('Everything is 503', gateway);
   await page.watch();
   await page.watch();

@@ -230,6 +230,8 @@ test('a statement that only affects its session is refused, with what works inst
       );
       assert.match(problem.detail, way);
     }
+    // It would wait for the statements of all clients, and let others wait.
+    if (sql.startsWith('flush')) continue;
     const old = await gateway.db({ SQL: sql });
     assert.equal(old.status, 200);
     assert.doesNotMatch(old.text, /SESSION_STATEMENT/);
