@@ -40,9 +40,13 @@ export function button(
   return created;
 }
 
-/** Returns the element with this id. Throws if the page has none. */
-export function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
-  const found = document.getElementById(id);
+/** Returns the element with this id. Throws if there is none in the place. */
+export function find<Kind extends HTMLElement>(
+  id: string,
+  kind: new () => Kind,
+  place: ParentNode = document,
+): Kind {
+  const found = place.querySelector(`#${id}`);
   if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
   return found;
 }

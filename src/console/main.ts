@@ -6,7 +6,7 @@ import { openCharts } from './charts.ts';
 import { openClients } from './clients.ts';
 import { find, type Part } from './elements.ts';
 import { type CallableNamed, openNamed } from './named.ts';
-import { openNamedForm } from './named-form.ts';
+import { openNamedForms } from './named-forms.ts';
 import { type Polling, startPolling } from './poll.ts';
 import { openQueryPane } from './query.ts';
 import { openRunning } from './running.ts';
@@ -36,6 +36,7 @@ const token = startToken(() => {
   mayCall = true;
   refusedAt = Number.NEGATIVE_INFINITY;
   askAll();
+  forms.forget();
   tables.forget();
   if (document.body.dataset.shown === 'sql') tables.load();
 });
@@ -54,7 +55,7 @@ const named = openNamed(({ name }) => {
   window.location.hash = `named/${name}`;
 });
 let callable: readonly CallableNamed[] = [];
-const form = openNamedForm(ask, needsToken, () => askAll());
+const forms = openNamedForms({ ask, needsToken, called: () => askAll() });
 let requests: readonly ListedRequest[] = [];
 let statementsReply: StatementList | null = null;
 
@@ -104,7 +105,6 @@ const askStats = async (signal: AbortSignal) => {
   showAccess('all');
   token.accepted();
   for (const part of parts) show(part, stats);
-  query.show(stats);
 };
 
 const askRequests = async (signal: AbortSignal) => {
@@ -155,8 +155,8 @@ const askNamed = async (signal: AbortSignal) => {
 const openCall = () => {
   const [part, name] = window.location.hash.split('/');
   const statement = callable.find((one) => part === '#named' && one.name === name);
-  if (statement === undefined) form.close();
-  else form.open(statement);
+  if (statement === undefined) forms.close();
+  else forms.open(statement);
 };
 const views = openViews((view) => {
   if (view === 'sql') tables.load();

@@ -8,78 +8,73 @@ import type { CallableNamed } from './named.ts';
 import { Output, openTasks } from './output.ts';
 import { readNamedReply } from './reply.ts';
 
-/** The form. */
-export type NamedForm = {
-  /** Shows the form of a statement, unless it is shown already. */
-  readonly open: (statement: CallableNamed) => void;
-  readonly close: () => void;
+/** How forms ask. */
+export type FormUse = {
+  readonly ask: Ask;
+  readonly needsToken: () => boolean;
+  /** Called after each call. */
+  readonly called: () => void;
 };
 
-/** @param called called after each call */
-export function openNamedForm(ask: Ask, needsToken: () => boolean, called: () => void): NamedForm {
-  const section = find('call', HTMLElement);
-  const form = find('call-form', HTMLFormElement);
+/** Creates the form, which is not in the page yet. It keeps its values and its result while it is not shown, and its call goes on. */
+export function createNamedForm(
+  statement: CallableNamed,
+  { ask, needsToken, called }: FormUse,
+): HTMLElement {
+  const { name, kind, read_only: isRead } = statement;
+  const section = cloneSection();
   const output = new Output({
-    message: find('call-notice', HTMLElement),
-    result: find('call-result', HTMLElement),
-    raw: find('call-raw', HTMLButtonElement),
+    message: find('call-notice', HTMLElement, section),
+    result: find('call-result', HTMLElement, section),
+    raw: find('call-raw', HTMLButtonElement, section),
   });
-  let shown: OpenForm | null = null;
-  const [run, stop] = [find('call-run', HTMLButtonElement), find('call-stop', HTMLButtonElement)];
-  const start = openTasks({ run, stop, output, failed: (error) => shown?.explain(error) });
-
-  const call = async (open: OpenForm) => {
-    const { name, kind, read_only: isRead } = open.statement;
-    const body = open.body();
-    open.explain(null);
+  const fields = openFields(statement);
+  const start = openTasks({
+    run: find('call-run', HTMLButtonElement, section),
+    stop: find('call-stop', HTMLButtonElement, section),
+    output,
+    failed: fields.explain,
+  });
+  const call = async () => {
+    const body = fields.body();
+    fields.explain(null);
     if (!isRead && !(await confirmCall(name, body))) return;
     await start(async (signal) => {
       const startedAt = performance.now();
       output.begin();
-      const key = open.useKey();
+      const key = fields.useKey();
       const asked = { method: 'POST', body, signal, ...(key !== null && { key }) };
       const response = await ask(`/v1/named/${name}`, asked);
       output.finish(await readNamedReply(response, kind), response, performance.now() - startedAt);
     });
     called();
   };
-  const copyCurl = async (open: OpenForm) => {
+  const copyCurl = async () => {
     const place = { origin: window.location.origin, needsToken: needsToken() };
-    const command = formatCurl(place, `/v1/named/${open.statement.name}`, open.body(), open.key());
+    const command = formatCurl(place, `/v1/named/${name}`, fields.body(), fields.key());
     if (await copyText('The same with curl', command)) output.report('The command was copied.');
   };
+  setText(find('call-title', HTMLElement, section), `Try ${name}`);
+  setText(find('call-about', HTMLElement, section), statement.description);
+  find('call-fields', HTMLElement, section).append(...fields.elements);
+  const form = find('call-form', HTMLFormElement, section);
   // Other values are another request, which needs another key.
-  form.addEventListener('input', ({ target }) => shown?.changed(target));
+  form.addEventListener('input', ({ target }) => fields.changed(target));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (shown !== null) void call(shown);
+    void call();
   });
-  find('call-curl', HTMLButtonElement).addEventListener('click', () => {
-    if (shown !== null) void copyCurl(shown);
-  });
-  return {
-    open: (statement) => {
-      section.hidden = false;
-      if (shown?.statement.name === statement.name) return;
-      shown = openFields(statement);
-      setText(find('call-title', HTMLElement), `Try ${statement.name}`);
-      setText(find('call-about', HTMLElement), statement.description);
-      find('call-fields', HTMLElement).replaceChildren(...shown.elements);
-      output.begin();
-      output.report('');
-      section.scrollIntoView({ block: 'nearest' });
-      section.querySelector<HTMLElement>('input, select, textarea, [type=submit]')?.focus();
-    },
-    close: () => {
-      section.hidden = true;
-      shown = null;
-    },
-  };
+  find('call-curl', HTMLButtonElement, section).addEventListener('click', () => void copyCurl());
+  return section;
+}
+
+function cloneSection(): HTMLElement {
+  const { content } = find('call-template', HTMLTemplateElement);
+  return find('call', HTMLElement, document.importNode(content, true));
 }
 
 /** The fields of one statement. */
-type OpenForm = {
-  readonly statement: CallableNamed;
+type Fields = {
   readonly elements: readonly HTMLElement[];
   readonly body: () => string;
   /** The Idempotency-Key; null: the statement needs none. */
@@ -91,7 +86,7 @@ type OpenForm = {
   readonly explain: (error: AskError | null) => void;
 };
 
-function openFields(statement: CallableNamed): OpenForm {
+function openFields(statement: CallableNamed): Fields {
   const { properties, required = [] } = statement.parameters;
   const fields = Object.entries(properties).map(([name, schema]) => {
     const isRequired = required.includes(name);
@@ -111,7 +106,6 @@ function openFields(statement: CallableNamed): OpenForm {
   });
   const key = statement.key_required ? openKey() : null;
   return {
-    statement,
     elements: [...fields.map(({ row }) => row), ...(key === null ? [] : [key.row])],
     body: () => `{"params":{${fields.flatMap(memberOf).join(',')}}}`,
     key: () => key?.input.value ?? null,

@@ -1,5 +1,4 @@
 // The pane for a query: its text, its options, its plan, and its result.
-import type { Stats } from '../shared/observe/stats.ts';
 import type { Ask } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
 import { element, find } from './elements.ts';
@@ -11,8 +10,8 @@ import { type ReplyEvents, readReply } from './reply.ts';
 /** The pane. */
 export type QueryPane = {
   readonly focus: () => void;
-  /** Learns the names of the sections. */
-  readonly show: (stats: Stats) => void;
+  /** Takes the names of the sections that may be chosen; none: they are not known. */
+  readonly offer: (sections: readonly string[]) => void;
   /** The section that is chosen; '': the first. */
   readonly section: () => string;
   /** Replaces the text, which the history keeps, and runs it. */
@@ -110,7 +109,7 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   section.addEventListener('change', chosen);
   return {
     focus: () => sql.focus(),
-    show: (stats) => showSections(section, stats),
+    offer: (names) => showSections(section, names),
     section: () => section.value,
     open: (text) => {
       if (sql.value.trim() !== '') keep();
@@ -125,8 +124,7 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   };
 }
 
-function showSections(list: HTMLSelectElement, { section, backends }: Stats): void {
-  const names = [...new Set([section, ...backends.map((backend) => backend.section)])];
+function showSections(list: HTMLSelectElement, names: readonly string[]): void {
   const known = [...list.options].map(({ value }) => value);
   if (names.join('\n') === known.join('\n')) return;
   const chosen = list.value;

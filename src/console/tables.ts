@@ -6,7 +6,7 @@ import { formatCount, formatShort } from './format.ts';
 const timeoutMs = 10_000;
 
 type Grid = { readonly rows: readonly (readonly unknown[])[] };
-type List = Grid & { readonly total: number; readonly truncated: boolean };
+type List = Grid & { readonly sections: readonly string[] };
 type Table = {
   readonly kind: string;
   readonly comment: string;
@@ -23,6 +23,7 @@ export type TablesUse = {
   readonly section: () => string;
   readonly open: (sql: string) => void;
   readonly insert: (word: string) => void;
+  readonly offer: (sections: readonly string[]) => void;
 };
 
 /** The part of tables. */
@@ -72,8 +73,10 @@ export function openTables(ask: Ask, use: TablesUse): Tables {
     current = own;
     const read = createRead(ask, section);
     try {
-      const { rows } = await read<List>('');
+      const { rows, sections } = await read<List>('');
       if (current !== own) return;
+      use.offer(sections);
+      current = { section: use.section() };
       shown = { names: rows.map(([name, kind]) => [String(name), String(kind)]), read };
       filter.disabled = false;
       render();
@@ -95,6 +98,7 @@ export function openTables(ask: Ask, use: TablesUse): Tables {
     },
     forget: () => {
       current = null;
+      use.offer([]);
     },
   };
 }

@@ -5,6 +5,8 @@ import { toUpperAscii, words } from './vocabulary.ts';
 
 /** KILL is a reserved word of MySQL and MariaDB: without quotes it is no name, except behind a dot. */
 const killing = /kill/i;
+/** The same in a hexadecimal literal, which the value of a parameter becomes. */
+const killingInHex = /[46]b[46]9[46]c[46]c/i;
 /** Statements that run a text which may stand in a literal. */
 const preparing = words('PREPARE EXECUTE');
 
@@ -24,11 +26,11 @@ const longestWord = 'PREPARE'.length;
 const openingWords = words('ATOMIC BEGIN DO ELSE LOOP REPEAT THEN');
 
 /**
- * Whether a text may contain a KILL, alone, behind another statement, in a block, in an executable comment, or in the literal of a PREPARE or
- * EXECUTE IMMEDIATE, under any reading of its backslashes. A statement that is put together while it runs is not recognised.
+ * Whether a text may contain a KILL, alone, behind another statement, in a block, in an executable comment, or in the literal or the parameter of a
+ * PREPARE or EXECUTE IMMEDIATE, under any reading of its backslashes. A statement that is put together while it runs is not recognised.
  */
 export function mayKill({ sql, readings }: Pick<Analysis, 'sql' | 'readings'>): boolean {
-  if (!killing.test(sql)) return false;
+  if (!killing.test(sql) && !killingInHex.test(sql)) return false;
   if (hasKill(sql, defaultEscapes, false)) return true;
   return readings.length > 1 && otherEscapes.some((escapes) => hasKill(sql, escapes, true));
 }

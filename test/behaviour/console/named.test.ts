@@ -9,6 +9,7 @@ import {
 import { openBrowser } from '../../support/browser.ts';
 import { createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { findBarriers, openConsole } from '../../support/console-page.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { createNamedDirectory } from '../named/support/named-directory.ts';
@@ -42,6 +43,10 @@ insert into parts (product, n)
   select product, n from json_table(:items, '$[*]' columns(product int path '$.product', n int path '$.n')) i;
 select count(*) as n from parts;
 
+-- name: slow :one
+-- for: operator
+select count(*) + sleep(0) as n from gate;
+
 -- name: private :many
 -- for: web
 select 1 as one;
@@ -64,6 +69,7 @@ const { gateway, database } = useGateway(
         create table orders (id int primary key, customer int, status varchar(9), total decimal(20,2), note text);
         insert into orders values (1, 7, 'open', 12.50, null), (2, 7, 'paid', 90071992547409.93, '<b>'), (3, 8, 'open', 1, 'x');
         create table parts (product int, n int)`);
+      await createGate(own);
       await own.query(describeCreation(parseIdempotencyTable('request_keys', own.name)));
     },
   },
@@ -196,6 +202,43 @@ test('a link to a statement shows its form as soon as the page knows what the cl
       const before_ = asked.slice(0, asked.indexOf('/v1/named'));
       assert.equal(before_.filter((path) => path === '/v1/stats').length, 1, asked.join(' '));
     });
+  }
+});
+
+test('each form keeps its result, its values and its key, also while another one is shown and a call runs', async () => {
+  const attempt = (page: Page, name: string) =>
+    page.getByRole('button', { name: `Try ${name}`, exact: true }).click();
+  const gate = await closeGate(database);
+  try {
+    await withConsole('operator', 'named/slow', async (page) => {
+      await page.click('#call-run');
+      await said(page, /^Running for /);
+      await attempt(page, 'order');
+      await page.locator('#param-id').fill('2');
+      const answered = page.waitForResponse('**/v1/named/slow');
+      await gate.open();
+      await answered;
+      await attempt(page, 'place');
+      const key = await page.inputValue('#call-key');
+      await attempt(page, 'slow');
+      await said(page, /^1 row · /);
+      await attempt(page, 'order');
+      assert.equal(await page.textContent('#call-notice'), '');
+      await page.click('#call-run');
+      await said(page, /^1 row · /);
+      assert.equal(await page.locator('#call-result dd').first().textContent(), '2');
+      await page.getByRole('link', { name: 'SQL' }).click();
+      await page.locator('#sql').waitFor();
+      await page.goBack();
+      assert.equal(await page.inputValue('#param-id'), '2');
+      await attempt(page, 'place');
+      assert.equal(await page.inputValue('#call-key'), key);
+      // Another client must not see them.
+      await page.getByRole('button', { name: 'Forget token' }).click();
+      await page.locator('#call').waitFor({ state: 'detached' });
+    });
+  } finally {
+    await gate.open();
   }
 });
 

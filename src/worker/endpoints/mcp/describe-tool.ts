@@ -44,6 +44,7 @@ export function createDescribeTool(
         requestId: call.record.requestId,
         table: textOf(fields, 'table'),
         filter: textOf(fields, 'filter'),
+        sections: null,
         maxBytes: queryDefaults.maxBytes,
         timeoutMs: queryDefaults.timeoutMs,
         missing: 'BAD_KEY',

@@ -24,6 +24,8 @@ export type TableQuestion = {
   readonly table: string | null;
   /** A part of the names of listed tables; null: all. */
   readonly filter: string | null;
+  /** The sections that a list names beside its tables; null: none. */
+  readonly sections: readonly string[] | null;
   /** The limit on the answer. */
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -37,7 +39,7 @@ export class TableQuestions {
   readonly #heads: ResultHeads = createV1Heads({ rows: 'array', numbers: 'raw', json: 'string' });
 
   *decide(question: TableQuestion): Pieces<HandedDecision> {
-    const { section, table, filter, maxBytes, missing } = question;
+    const { section, table, filter, sections, maxBytes, missing } = question;
     const { objects } = section.context.catalogue();
     if (table !== null) {
       const known = objects?.ownTables().map((one) => one.name) ?? [];
@@ -47,12 +49,12 @@ export class TableQuestions {
       });
     }
     if (objects !== null) {
-      const json = describeTables(objects.ownTables(), filter, maxBytes);
+      const json = describeTables(objects.ownTables(), filter, maxBytes, sections);
       return { ok: true, kind: 'reply', json };
     }
     return yield* this.#ask(question, tablesSql, [], (rows) => {
       const tables = rows.map(([name, isView]) => ({ name: String(name), isView: isView === 1 }));
-      return { ok: true, json: describeTables(tables, filter, maxBytes) };
+      return { ok: true, json: describeTables(tables, filter, maxBytes, sections) };
     });
   }
 

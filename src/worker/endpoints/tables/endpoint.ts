@@ -51,6 +51,7 @@ export function createTablesEndpoint(all: AllSections): SqlEndpoint {
         requestId,
         table,
         filter: asked.get('filter'),
+        sections: usable.names.usable,
         maxBytes,
         timeoutMs: section.config.statementTimeoutMs,
         missing: 'NOT_FOUND',

@@ -32,11 +32,16 @@ type Grid = { readonly columns: readonly string[]; readonly rows: readonly (read
 /** Longer comments are cut. In characters. */
 const maxComment = 200;
 
-/** The list of tables as JSON. Names beyond the limit of bytes are left out. @param filter a part of the names, in any case; null: all */
+/**
+ * The list of tables as JSON. Names beyond the limit of bytes are left out.
+ * @param filter a part of the names, in any case; null: all
+ * @param sections listed beside them; null: none are
+ */
 export function describeTables(
   tables: readonly { readonly name: string; readonly isView: boolean }[],
   filter: string | null,
   maxBytes: number,
+  sections: readonly string[] | null,
 ): string {
   const part = filter?.toLowerCase() ?? '';
   const wanted = tables.filter(({ name }) => name.toLowerCase().includes(part));
@@ -48,6 +53,7 @@ export function describeTables(
     row_count: shown.length,
     total: rows.length,
     truncated: shown.length < rows.length,
+    ...(sections !== null && { sections }),
   });
 }
 

@@ -14,8 +14,10 @@ const list: Schema = {
     row_count: { type: 'integer' },
     total: { type: 'integer' },
     truncated: flag,
+    sections: { type: 'array', items: text },
   }),
-  description: 'Each row has the name of a table, and `table` or `view`.',
+  description:
+    'Each row has the name of a table, and `table` or `view`. `sections` are those that the client may use.',
 };
 const table = closed(
   {

@@ -67,6 +67,6 @@ test('nothing is made of no rows, and what does not fit is left out and counted'
   assert.ok(shown.rows.length > 3 && shown.rows.length < 20);
   assert.equal(shown.rows[0]?.[5], `${'x'.repeat(200)}…`);
   const names = Array.from({ length: 50 }, (_, at) => ({ name: `table_${at}`, isView: false }));
-  const list = JSON.parse(describeTables(names, 'TABLE_', 300)) as Record<string, unknown>;
+  const list = JSON.parse(describeTables(names, 'TABLE_', 300, null)) as Record<string, unknown>;
   assert.deepEqual([list.total, list.truncated], [50, true]);
 });
