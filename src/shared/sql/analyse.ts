@@ -300,7 +300,13 @@ function decide(facts: Facts, single: boolean): Classification {
   return {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
-      single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
+      single &&
+      reads &&
+      tame &&
+      !facts.lockingRead &&
+      !facts.sessionCall &&
+      !facts.sequence &&
+      !facts.namesSchema,
     hasUnknownCall: facts.unknownCall || facts.verb === 'CALL',
     isRecognised: isKnownVerb(facts.verb),
     leavesSessionClean,
@@ -320,9 +326,9 @@ function decide(facts: Facts, single: boolean): Classification {
   };
 }
 
-/** Null: the tables are not known. After USE a name means another table. */
-function tablesOf({ tables, executableComment, verb }: Facts) {
-  return executableComment || verb === 'USE' ? null : tables.finish();
+/** Null: the tables are not known. After USE, and with FOR SCHEMA, a name means another table. */
+function tablesOf({ tables, executableComment, namesSchema, verb }: Facts) {
+  return executableComment || namesSchema || verb === 'USE' ? null : tables.finish();
 }
 
 /** Null: the name is not certain, or an argument may change something. */

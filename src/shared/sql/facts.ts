@@ -70,6 +70,10 @@ export class Facts {
   nondeterministic = false;
   /** A word of statements that change tables, views or triggers, or that call what may. */
   changingWord = false;
+  /** EXPLAIN … FOR SCHEMA: names without a schema are of that one. */
+  namesSchema = false;
+  /** It sets a sequence to a value. */
+  setsSequence = false;
   /** The verb is the first token, or comes right after a parenthesis. */
   beginsWithVerb = false;
   /** The tables that it names. */
@@ -169,7 +173,10 @@ export class Facts {
       if (flags & wordFlags.readingWord) this.readsSession = true;
       if (flags & wordFlags.nondeterministicWord) this.nondeterministic = true;
       // A sequence's words are the only ones that do both.
-      if (flags & wordFlags.sessionWord && flags & wordFlags.readingWord) this.sequence = true;
+      if (flags & wordFlags.sessionWord && flags & wordFlags.readingWord) {
+        this.sequence = true;
+        if (known.text === 'SETVAL') this.setsSequence = true;
+      }
       if (flags & wordFlags.classified && !qualified) {
         word = known.text;
         if (this.#seeClassified(word)) name = nameMayFollow;
@@ -217,6 +224,8 @@ export class Facts {
     // INSERT IGNORE t (…) names its table without INTO.
     if (modifiers.has(word)) return this.#seeModifier(word);
     if (previous === 'FOR' && (word === 'UPDATE' || word === 'SHARE')) this.lockingRead = true;
+    else if (previous === 'FOR' && (word === 'SCHEMA' || word === 'DATABASE'))
+      this.namesSchema = true;
     else if (actingVerbs.has(word)) this.#seeMain(word);
     else if (word === 'IN' && previous === 'LOCK') this.lockingRead = true;
     else if (word === 'VALUE' && previous === 'NEXT') this.sequence = true;

@@ -136,7 +136,7 @@ function hasAny(sql: string, from: number, to: number, characters: string): bool
 }
 
 /** Why another server may cut the same text differently; bits of `Lexer.doubt`. */
-export const doubts = { backslash: 1, nul: 2, comment: 4, dollar: 8 } as const;
+export const doubts = { backslash: 1, nul: 2, comment: 4, dollar: 8, bracket: 16 } as const;
 
 /** How the session reads a backslash in '…' and in "…". NO_BACKSLASH_ESCAPES turns both off, ANSI_QUOTES the second. */
 export type Escapes = { readonly single: boolean; readonly double: boolean };
@@ -186,7 +186,7 @@ export class Lexer {
         return this.#word(at, found);
       if (found === tokenKinds.operator) {
         const after = this.#comment(code, at);
-        if (after < 0) return this.#settle(tokenKinds.operator, at + 1);
+        if (after < 0) return this.#operator(code, at);
         if (this.kind === tokenKinds.executableComment)
           return this.#settle(tokenKinds.executableComment, after);
         at = after;
@@ -202,6 +202,12 @@ export class Lexer {
     this.kind = kind;
     this.end = end;
     return kind;
+  }
+
+  /** MariaDB's sql_mode MSSQL quotes names with brackets. Otherwise no statement has one. */
+  #operator(code: number, at: number): number {
+    if (code === 0x5b) this.doubt |= doubts.bracket;
+    return this.#settle(tokenKinds.operator, at + 1);
   }
 
   #word(at: number, first: number): number {
@@ -338,5 +344,6 @@ export function describeDoubt(lexer: LexerState, cleared = 0): string | null {
   if (doubt & doubts.comment) {
     return 'an executable comment or hint with quotes, placeholders or other marks cannot be used with PARAMS';
   }
+  if (doubt & doubts.bracket) return 'a [ outside of a literal quotes a name to some servers';
   return 'a name of the form $…$ is a string to some servers and cannot be used with PARAMS';
 }

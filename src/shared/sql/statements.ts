@@ -176,7 +176,7 @@ function describe(sql: string, from: number, end: number, facts: Facts): Stateme
 }
 
 function asBlock(statement: Statement): Statement {
-  return { ...statement, isCall: true, effect: 'commit in part' };
+  return { ...statement, isCall: true, effect: 'program' };
 }
 
 /** The statements of a text without a semicolon and without a block. @param limit where it ends */

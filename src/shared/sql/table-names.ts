@@ -51,6 +51,8 @@ export class TableNames {
   /** The statement's own verb has been seen. */
   #hasVerb = false;
   #deletes = false;
+  /** The USING of a DELETE that names tables has not come yet. Behind a JOIN, columns follow USING. */
+  #mayUse = true;
   #shows = false;
   #previous = '';
   /** The open ones; allocated when the first one opens, as the fields below. */
@@ -121,6 +123,11 @@ export class TableNames {
     this.#isTarget = false;
   }
 
+  #awaitJoined(): void {
+    this.#mayUse = false;
+    this.#await();
+  }
+
   #seeAwaited(start: number, end: number, word: string): void {
     switch (word) {
       case 'SELECT':
@@ -155,13 +162,14 @@ export class TableNames {
         return;
       case 'JOIN':
         // USE INDEX FOR JOIN (…) is a hint.
-        if (previous !== 'FOR') this.#await();
+        if (previous !== 'FOR') this.#awaitJoined();
         return;
       case 'STRAIGHT_JOIN':
-        if (this.#state === listed) this.#await();
+        if (this.#state === listed) this.#awaitJoined();
         return;
       case 'USING':
-        if (this.#deletes && isOutermost && this.#state === listed) this.#await();
+        if (this.#deletes && isOutermost && this.#mayUse && this.#state === listed)
+          this.#awaitJoined();
         return;
       case 'WHERE':
       case 'GROUP':

@@ -1,12 +1,12 @@
 // A statement that MySQL refused: which one of a request's it was, and what remains of those before it. Pure.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
-import { type Effect, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
+import { type Effect, mayRemainInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, type StatementShape } from '../../shared/sql/statements.ts';
 import type { ServerFailure } from '../failure/failure.ts';
 import { type RefusedWork, serverFailure } from '../failure/server-failure.ts';
 
-/** ER_PARSE_ERROR: the statement was not run, whatever its first word is. */
+/** ER_PARSE_ERROR: the statement was not run, whatever its first word is, unless it runs others. */
 const syntaxError = 1064;
 /** ER_ERROR_DURING_COMMIT: a node of Galera that loses its quorum meanwhile says so also of what the cluster applies in the end. */
 const errorDuringCommit = 1180;
@@ -21,11 +21,12 @@ export type RefusedText = RefusedWork & { readonly statements: readonly Statemen
 
 /** Whether the first statement may have applied a part of itself though it was refused, as a CALL may. */
 export function mayBePartial({ statements: [first] }: RefusedText, error: ServerError): boolean {
-  return effectOfFailed(first, error) === 'commit in part';
+  return mayRemainInPart(effectOfFailed(first, error));
 }
 
 function effectOfFailed(failed: StatementShape | undefined, { errno }: ServerError): Effect {
-  return errno === syntaxError ? 'nothing' : (failed?.effect ?? 'nothing');
+  const effect = failed?.effect ?? 'nothing';
+  return errno === syntaxError && effect !== 'program' ? 'nothing' : effect;
 }
 
 /**
@@ -54,7 +55,7 @@ export function statementFailure(
     };
   }
   if (statement > 0) return serverFailure(error, text, 'partial', { statement });
-  const ofWrite = isUnknown ? 'unknown' : effect === 'commit in part' ? 'partial' : 'failed';
+  const ofWrite = isUnknown ? 'unknown' : mayRemainInPart(effect) ? 'partial' : 'failed';
   return { ...serverFailure(error, text, text.isReadOnly ? 'failed' : ofWrite), isAlone: true };
 }
 

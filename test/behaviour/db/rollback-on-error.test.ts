@@ -13,7 +13,9 @@ const { gateway, database } = useGateway(
         create table plain (id int) engine = MyISAM;
         create table written (v int primary key) engine = InnoDB;
         create function f_insert(id int) returns int begin insert into t values (id); return id; end;
-        create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
+        create procedure p_mixed() begin insert into t values (8); insert into t values (8); end;
+        create procedure p_nonsense()
+          begin insert into t values (8); commit; prepare s from 'nonsense'; end`);
     },
   },
 );
@@ -206,18 +208,29 @@ test('a procedure that committed in its middle is not called undone', async () =
   assert.equal(Number(row?.n), 1);
 });
 
+test('a procedure that committed before a syntax error of its own is not called undone', async () => {
+  assert.equal(await isUndone('call p_nonsense()'), false);
+  await database.query('delete from t where id = 8');
+  assert.equal(await isUndone('begin; insert into t values (2); call p_nonsense()'), false);
+  await database.query('delete from t where id = 8');
+  assert.equal(await outcomeOf('call p_nonsense()'), 'partial');
+  const rows = await database.query('select id from t order by id');
+  assert.deepEqual(rows.flatMap(Object.values), [1, 2, 8]);
+});
+
 test('a block that committed is not called undone', async (t) => {
   if (database.flavour !== 'mariadb') return t.skip('blocks outside of routines are of MariaDB');
-  assert.equal(
-    await isUndone(`begin not atomic insert into t values (2); end; ${duplicate}`),
-    false,
-  );
-  assert.equal(
-    await isUndone(`begin not atomic insert into t values (3); ${duplicate}; end`),
-    false,
-  );
+  const insert = (id: number) => `insert into t values (${id})`;
+  for (const sql of [
+    `begin not atomic ${insert(2)}; end; ${duplicate}`,
+    `begin not atomic ${insert(3)}; ${duplicate}; end`,
+    `set statement max_statement_time = 10 for begin not atomic ${insert(4)}; ${duplicate}; end`,
+    `set sql_mode = oracle; begin ${insert(5)}; ${duplicate}; end`,
+  ]) {
+    assert.equal(await isUndone(sql), false, sql);
+  }
   const rows = await database.query('select id from t order by id');
-  assert.deepEqual(rows.flatMap(Object.values), [1, 2, 3]);
+  assert.deepEqual(rows.flatMap(Object.values), [1, 2, 3, 4, 5]);
 });
 
 test('a table that MariaDB dropped before it failed to replace it is not called undone', async (t) => {

@@ -78,10 +78,19 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
   [["set password = 'x'"], insert, false],
   [['set default role r'], insert, false],
   [['set statement max_statement_time = 1 for insert into t values (1)'], insert, false],
+  [['+begin', '+set statement max_statement_time = 1 for select 1'], insert, true],
+  [['+begin', '+set statement max_statement_time = 1 for create table d (a int)'], insert, false],
+  // Numbers that are skipped are no change, as those of AUTO_INCREMENT.
+  [['+begin', '+select nextval(s)'], insert, true],
+  [['+begin', '+select setval(s, 5)'], insert, false],
+  [['+begin', '+insert into t values (setval(s, 5))'], insert, false],
   [['set session x = 1, names utf8mb4, @@local.y = 2'], insert, true],
   // The same first words, but other statements.
   [['begin not atomic insert into t values (1); end'], insert, false],
   [['start replica'], insert, false],
+  // A block of Oracle's mode.
+  [['begin insert into t values (1)'], insert, false],
+  [['begin work'], insert, true],
   [['/*!99999 select */ insert into t values (1)'], insert, false],
   [['select 1 /*! , f(1) */'], insert, false],
   // A part of these may remain, although they fail.
@@ -93,6 +102,14 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
   [[], 'create or replace table t select * from nope', false],
   [[], 'create or replace temporary table t select * from nope', false],
   [[], 'create or replace database d', false],
+  [[], 'create /*! or replace */ table d (a int)', false],
+  [[], 'create or replace user a identified via nothing', false],
+  [[], 'create user a /*! , b */', false],
+  [[], `grant select (${Array.from({ length: 30 }, (_, n) => `c${n}`)}) on t to a, b`, false],
+  [[], "set global x = 1, password for a = 'y'", false],
+  [[], 'select setval(s, 5) union all select (select 1 union select 2)', false],
+  [[], 'set statement x = 1 for begin not atomic delete from t', false],
+  [[], 'declare x int', false],
   [[], 'create user a, b', false],
   [[], "alter user a identified by 'x', b identified by 'y'", false],
   [[], 'rename user a to b, c to d', false],
@@ -100,6 +117,8 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
   [[], 'revoke select on *.* from a, b', false],
   // Nothing of these.
   [[], 'create or replace view v as select * from nope', true],
+  [[], 'create or replace algorithm = merge view v as select * from nope', true],
+  [[], 'set global x = 1', true],
   [[], 'create user a', true],
   [[], 'alter table t add a int, add b int', true],
   [[], 'rename table a to b, c to d', true],

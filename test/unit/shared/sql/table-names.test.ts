@@ -73,6 +73,9 @@ const known: readonly (readonly [sql: string, names: string])[] = [
   ['delete a, b from t a, u b where 1', 't u'],
   ['delete from a, b using t a join u b on 1', 'a b t u'],
   ['delete from a using (t a, u)', 'a t u'],
+  ['delete a from a join b using (id) where 1', 'a b'],
+  ['delete from a using a join b using (id), c', 'a a b c'],
+  ['delete from a using a straight_join b join c using (id)', 'a a b c'],
   // MySQL refuses a target with the name of a CTE.
   ['with c as (select * from u) update t join c on t.a = c.a set t.b = 1', 'u t'],
   ['with c as (select * from u) delete t from t join c on t.a = c.a', 'u t'],
@@ -107,6 +110,9 @@ const unsure: readonly string[] = [
   'select * from (t',
   'select * from t)',
   "select * from t where a = 'it\\'s'",
+  'explain for schema other select * from t',
+  'explain analyze for database other select * from t',
+  "select id as [x'], f(1) as [y'] from t",
   'use other; select * from t',
 ];
 
