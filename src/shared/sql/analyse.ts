@@ -11,7 +11,13 @@ import {
   type LexerState,
   tokenKinds,
 } from './lexer.ts';
-import { mayBeBlock, onlyStatement, type Statement, StatementCutter } from './statements.ts';
+import {
+  asProgram,
+  mayBeBlock,
+  onlyStatement,
+  type Statement,
+  StatementCutter,
+} from './statements.ts';
 import type { TableName } from './table-names.ts';
 import { type BuiltIns, builtInEverywhere, words } from './vocabulary.ts';
 
@@ -181,7 +187,20 @@ function conclude(sql: string, first: Pass, others: readonly Pass[], modes: SqlM
   const classification = isDoubtful
     ? { ...worst, mayChangeObjects: changingText.test(sql) }
     : others.reduce((all, other) => underBoth(all, other.found), found);
-  return { sql, statements, classification, readings, modes };
+  const isCutAlike = !isDoubtful && others.every((other) => cutsAs(statements, other));
+  return {
+    sql,
+    statements: isCutAlike ? statements : statements.map(asProgram),
+    classification,
+    readings,
+    modes,
+  };
+}
+
+/** Whether a reading has the same statements. A session refuses a text whose literal is not closed. */
+function cutsAs(statements: readonly Statement[], { lexer, statements: own }: Pass): boolean {
+  const isSame = statements.every(({ start }, at) => start === own[at]?.start);
+  return lexer.unterminated || (isSame && statements.length === own.length);
 }
 
 /** One reading of a text, which may be interrupted. */

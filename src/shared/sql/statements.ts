@@ -107,7 +107,9 @@ export class StatementCutter {
 
   #add(end: number, pieceFacts: Facts): void {
     const whole = describe(this.#sql, this.#from, end, this.#facts ?? pieceFacts);
-    this.#statements.push(this.#mode === 'compound' ? asBlock(whole) : whole);
+    this.#statements.push(
+      this.#mode === 'compound' ? { ...asProgram(whole), isCall: true } : whole,
+    );
     this.#pieces?.push(describe(this.#sql, this.#pieceFrom, end, pieceFacts));
   }
 
@@ -175,8 +177,9 @@ function describe(sql: string, from: number, end: number, facts: Facts): Stateme
   return { start, end, verb, isCall: verb === 'CALL', effect: effectOf(facts) };
 }
 
-function asBlock(statement: Statement): Statement {
-  return { ...statement, isCall: true, effect: 'program' };
+/** The same, which may contain others. */
+export function asProgram(statement: Statement): Statement {
+  return { ...statement, effect: 'program' };
 }
 
 /** The statements of a text without a semicolon and without a block. @param limit where it ends */

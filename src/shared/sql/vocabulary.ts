@@ -94,6 +94,10 @@ export const wordFlags = {
   mariadbFunction: 4096,
   /** Harmless built-ins of MySQL (8.0.21 and later), and the OF of MEMBER OF (…). */
   mysqlFunction: 8192,
+  /** Harmless built-ins of MariaDB from 10.11 on, from 11.8 on, and of MySQL from 9 on. */
+  mariadb1011Function: 32768,
+  mariadb118Function: 65536,
+  mysql9Function: 131072,
   /** Built in only if the parenthesis touches it. Otherwise, without IGNORE_SPACE, it is a call of a stored function. */
   touchingFunction: 16384,
 } as const;
@@ -101,10 +105,10 @@ export const wordFlags = {
 const lists: readonly (readonly [number, string])[] = [
   [
     wordFlags.beforeParenthesis,
-    `ALL AND ANY AS BETWEEN BIGINT BINARY BIT BLOB BY CASE CHAR CHARACTER DATETIME DEC DECIMAL DISTINCT DISTINCTROW DIV
-     DOUBLE ELSE EXCEPT EXISTS FIXED FLOAT FROM GROUP HAVING IN INDEX INSERT INT INTEGER INTERSECT INTERVAL INTO JOIN KEY
-     LIKE LIMIT MEDIUMINT MOD NCHAR NOT NUMERIC ON OR PARTITION REAL REGEXP REPLACE RLIKE ROW SELECT SMALLINT SOME
-     STRAIGHT_JOIN TEXT THEN TINYINT UNION USING VALUE VALUES VARBINARY VARCHAR WHEN WHERE XOR`,
+    `ALL AND ANY AS BETWEEN BIGINT BINARY BIT BLOB BY CASE CHAR CHARACTER DATETIME DEC DECIMAL DISTINCT DISTINCTROW
+     DIV DOUBLE ELSE ENUM EXCEPT EXISTS FIXED FLOAT FROM GROUP HAVING IN INDEX INSERT INT INTEGER INTERSECT INTERVAL
+     INTO JOIN KEY LIKE LIMIT MEDIUMINT MOD NCHAR NOT NUMERIC ON OR PARTITION REAL REGEXP REPLACE RLIKE ROW SELECT SET
+     SMALLINT SOME STRAIGHT_JOIN TEXT THEN TINYINT UNION USING VALUE VALUES VARBINARY VARCHAR WHEN WHERE XOR`,
   ],
   [
     wordFlags.harmlessFunction,
@@ -144,11 +148,22 @@ const lists: readonly (readonly [number, string])[] = [
   ],
   [
     wordFlags.mysqlFunction,
-    `ANY_VALUE BIN_TO_UUID GEOMETRYCOLLECTION GROUPING IS_UUID JSON_OVERLAPS JSON_PRETTY JSON_SCHEMA_VALID
-     JSON_STORAGE_FREE JSON_STORAGE_SIZE LINESTRING MULTILINESTRING MULTIPOINT MULTIPOLYGON OF POINT POLYGON RANDOM_BYTES
-     REGEXP_LIKE ST_DISTANCE_SPHERE ST_GEOHASH ST_ISVALID ST_LATITUDE ST_LONGITUDE ST_POINTFROMGEOHASH ST_SIMPLIFY
-     ST_SWAPXY ST_TRANSFORM ST_VALIDATE UUID_TO_BIN`,
+    `ANY_VALUE BIN_TO_UUID FORMAT_BYTES GEOMETRYCOLLECTION GROUPING IS_UUID JSON_OVERLAPS JSON_PRETTY
+     JSON_SCHEMA_VALID JSON_SCHEMA_VALIDATION_REPORT JSON_STORAGE_FREE JSON_STORAGE_SIZE LINESTRING MULTILINESTRING
+     MULTIPOINT MULTIPOLYGON OF POINT POLYGON RANDOM_BYTES REGEXP_LIKE STATEMENT_DIGEST ST_DISTANCE_SPHERE ST_GEOHASH
+     ST_ISVALID ST_LATITUDE ST_LONGITUDE ST_MAKEENVELOPE ST_POINTFROMGEOHASH ST_SIMPLIFY ST_SWAPXY ST_TRANSFORM
+     ST_VALIDATE UUID_TO_BIN`,
   ],
+  [
+    wordFlags.mariadb1011Function,
+    'CRC32C JSON_EQUALS JSON_NORMALIZE JSON_OVERLAPS NATURAL_SORT_KEY RANDOM_BYTES SFORMAT SYS_GUID',
+  ],
+  [
+    wordFlags.mariadb118Function,
+    `FORMAT_BYTES JSON_ARRAY_INTERSECT JSON_OBJECT_TO_ARRAY JSON_SCHEMA_VALID KDF UUID_V4 UUID_V7 VEC_DISTANCE
+     VEC_DISTANCE_COSINE VEC_DISTANCE_EUCLIDEAN VEC_FROMTEXT VEC_TOTEXT`,
+  ],
+  [wordFlags.mysql9Function, 'FROM_VECTOR STRING_TO_VECTOR TO_VECTOR VECTOR_DIM VECTOR_TO_STRING'],
   [wordFlags.readingFunction, 'LAST_INSERT_ID ROW_COUNT FOUND_ROWS'],
   [
     wordFlags.sessionFunction,
@@ -169,7 +184,7 @@ const lists: readonly (readonly [number, string])[] = [
   [
     wordFlags.nondeterministicFunction,
     `BENCHMARK CONNECTION_ID CURDATE CURTIME DEFAULT IS_FREE_LOCK IS_USED_LOCK LOAD_FILE NOW RAND RANDOM_BYTES
-     SESSION_USER SLEEP SYSTEM_USER UNIX_TIMESTAMP USER UUID UUID_SHORT`,
+     SESSION_USER SLEEP SYSTEM_USER SYS_GUID UNIX_TIMESTAMP USER UUID UUID_SHORT UUID_V4 UUID_V7`,
   ],
   [
     wordFlags.nondeterministicWord,
@@ -225,16 +240,29 @@ export const builtInEverywhere: BuiltIns = wordFlags.harmlessFunction;
 /** The first major version of MySQL without MD5, SHA and SHA1 (seen on 9.7; a component has them from then on). */
 const mysqlWithoutDigests = 9;
 
+/** The versions that brought further functions. */
+const additions: Readonly<Record<'mariadb' | 'mysql', readonly (readonly [number, number])[]>> = {
+  mariadb: [
+    [10.06, wordFlags.mariadbFunction],
+    [10.11, wordFlags.mariadb1011Function],
+    [11.08, wordFlags.mariadb118Function],
+  ],
+  mysql: [
+    [8, wordFlags.mysqlFunction],
+    [mysqlWithoutDigests, wordFlags.mysql9Function],
+  ],
+};
+
 /** Functions that are built in on a server. @param version the handshake's; MariaDB's may have its prefix for old clients */
 export function builtInsOf(flavour: 'mariadb' | 'mysql', version: string): BuiltIns {
-  if (flavour === 'mariadb') {
-    const [, major = '0', minor = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];
-    const own = Number(major) > 10 || (Number(major) === 10 && Number(minor) >= 6);
-    return builtInEverywhere | wordFlags.formerFunction | (own ? wordFlags.mariadbFunction : 0);
-  }
-  const major = Number(/^\d+/.exec(version)?.[0] ?? 0);
-  const former = major > 0 && major < mysqlWithoutDigests ? wordFlags.formerFunction : 0;
-  return builtInEverywhere | former | (major >= 8 ? wordFlags.mysqlFunction : 0);
+  const [, major = '0', minor = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];
+  // 10.6 is 10.06, and before 10.11.
+  const own = Number(major) + Number(minor) / 100;
+  const hasDigests = flavour === 'mariadb' || (own > 0 && own < mysqlWithoutDigests);
+  return additions[flavour].reduce(
+    (all, [since, functions]) => (own >= since ? all | functions : all),
+    builtInEverywhere | (hasDigests ? wordFlags.formerFunction : 0),
+  );
 }
 
 /** Every word before a parenthesis that is not an unknown call on such a server, for tests against one. */

@@ -208,6 +208,19 @@ test('a procedure that committed in its middle is not called undone', async () =
   assert.equal(Number(row?.n), 1);
 });
 
+test('a text that the session cuts elsewhere than the gateway is not called undone', async () => {
+  for (const sql of [
+    `set sql_mode = 'no_backslash_escapes'; select '\\'; insert into t values (2); ${duplicate}; -- '`,
+    `set sql_mode = 'ansi_quotes'; select "\\" from (select 1 as "\\") x; insert into t values (3); ${duplicate}; -- "`,
+  ]) {
+    assert.equal(await isUndone(sql), false, sql);
+  }
+  const rows = await database.query('select id from t order by id');
+  assert.deepEqual(rows.flatMap(Object.values), [1, 2, 3]);
+  // A session that reads these otherwise refuses them: their last literal is not closed.
+  assert.equal(await isUndone("insert into t values (5), (length('it\\'s; it') - 7)"), true);
+});
+
 test('a procedure that committed before a syntax error of its own is not called undone', async () => {
   assert.equal(await isUndone('call p_nonsense()'), false);
   await database.query('delete from t where id = 8');

@@ -131,6 +131,13 @@ test('is true only if nothing remains', () => {
   }
 });
 
+test('if readings of a text cut it at different places, each statement may be several', () => {
+  const effects = (sql: string) => analyse(sql).statements.map(({ effect }) => effect);
+  assert.deepEqual(effects("select '\\'; delete from t; -- '"), ['program']);
+  assert.deepEqual(effects("select 'it\\'s'; select 1"), ['nothing', 'nothing']);
+  assert.deepEqual(effects('select $a$; delete from t; $a$'), ['program', 'program', 'program']);
+});
+
 test('a syntax error changes nothing, whatever its first word is', () => {
   const before = [{ effect: effectOf(insert), inTransaction: true, warnings: 0 }];
   assert.equal(rollbackUndoesAll(before, 'nothing'), true);
