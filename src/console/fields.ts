@@ -78,7 +78,7 @@ function createSelect(
     element('option', { value: '' }, isRequired ? 'Choose…' : String(schema.default ?? 'NULL')),
     // The default is the first option already.
     ...values
-      .filter((value) => isRequired || value !== String(schema.default))
+      .filter((value) => isRequired || schema.default === null || value !== String(schema.default))
       .map((value) => element('option', { value }, value)),
   );
   const isText = schema.enum !== undefined;
@@ -106,7 +106,9 @@ function createNumber(
   const read = () => {
     const text = input.value.trim();
     if (text === '') return undefined;
-    return jsonNumber.test(text) ? text : JSON.stringify(text);
+    // Browsers take .5 for a number, JSON does not.
+    const whole = text.replace(/^\+/, '').replace(/^-?(?=\.)/, (sign) => `${sign}0`);
+    return jsonNumber.test(whole) ? whole : JSON.stringify(text);
   };
   return { element: input, read };
 }
@@ -167,8 +169,10 @@ function createList(
 ): Field {
   const rows = element('ol', { class: 'items' });
   const fields = new Map<HTMLElement, Field>();
+  let count = 0;
   const append = () => {
-    const name = `${label} ${fields.size + 1}`;
+    count += 1;
+    const name = `${label} ${count}`;
     const field =
       items.properties === undefined
         ? createField(items, true, { 'aria-label': name })

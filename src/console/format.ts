@@ -106,3 +106,9 @@ export function formatCurl(
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** A number of rows, in words. @param isCut whether there are more */
+export function formatRows(count: number, isCut: boolean): string {
+  const rows = `${formatCount(count)} ${count === 1 ? 'row' : 'rows'}`;
+  return isCut ? `${rows}, cut: there are more` : rows;
+}

@@ -8,8 +8,11 @@ const formerKey = 'dbhttpd.history';
 /** A statement that was run. */
 export type Entry = { readonly sql: string; readonly section: string };
 
-/** @param choose called with an entry that the reader chooses. Returns a function that adds an entry. */
-export function openHistory(choose: (entry: Entry) => void): (entry: Entry) => void {
+/** The list of what was run. */
+export type History = { readonly note: (entry: Entry) => void; readonly clear: () => void };
+
+/** @param choose called with an entry that the reader chooses */
+export function openHistory(choose: (entry: Entry) => void): History {
   const clear = find('history-clear', HTMLButtonElement);
   const list = find('history-list', HTMLElement);
   let entries: readonly Entry[] = [];
@@ -29,10 +32,13 @@ export function openHistory(choose: (entry: Entry) => void): (entry: Entry) => v
   clear.addEventListener('click', () => show([]));
   localStorage.removeItem(formerKey);
   show([]);
-  return (entry) => {
-    const others = entries.filter(
-      ({ sql, section }) => sql !== entry.sql || section !== entry.section,
-    );
-    show([entry, ...others].slice(0, most));
+  return {
+    note: (entry) => {
+      const others = entries.filter(
+        ({ sql, section }) => sql !== entry.sql || section !== entry.section,
+      );
+      show([entry, ...others].slice(0, most));
+    },
+    clear: () => show([]),
   };
 }

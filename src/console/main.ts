@@ -37,6 +37,7 @@ const token = startToken(() => {
   refusedAt = Number.NEGATIVE_INFINITY;
   askAll();
   forms.forget();
+  query.forget();
   tables.forget();
   if (document.body.dataset.shown === 'sql') tables.load();
 });
@@ -190,6 +191,12 @@ pause.addEventListener('click', () => {
 
 const theme = find('theme', HTMLButtonElement);
 startTheme(theme, charts.redraw);
+
+// The hash of the link would lead to another view.
+find('skip', HTMLAnchorElement).addEventListener('click', (event) => {
+  event.preventDefault();
+  find('content', HTMLElement).focus();
+});
 
 const goTo = (id: string) => () => {
   views.goTo(id);

@@ -42,7 +42,7 @@ export function createNamedForm(
     await start(async (signal) => {
       const startedAt = performance.now();
       output.begin();
-      const key = fields.useKey();
+      const key = fields.useKey(body);
       const asked = { method: 'POST', body, signal, ...(key !== null && { key }) };
       const response = await ask(`/v1/named/${name}`, asked);
       output.finish(await readNamedReply(response, kind), response, performance.now() - startedAt);
@@ -51,15 +51,14 @@ export function createNamedForm(
   };
   const copyCurl = async () => {
     const place = { origin: window.location.origin, needsToken: needsToken() };
-    const command = formatCurl(place, `/v1/named/${name}`, fields.body(), fields.key());
+    const body = fields.body();
+    const command = formatCurl(place, `/v1/named/${name}`, body, fields.keyFor(body));
     if (await copyText('The same with curl', command)) output.report('The command was copied.');
   };
   setText(find('call-title', HTMLElement, section), `Try ${name}`);
   setText(find('call-about', HTMLElement, section), statement.description);
   find('call-fields', HTMLElement, section).append(...fields.elements);
   const form = find('call-form', HTMLFormElement, section);
-  // Other values are another request, which needs another key.
-  form.addEventListener('input', ({ target }) => fields.changed(target));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void call();
@@ -77,11 +76,10 @@ function cloneSection(): HTMLElement {
 type Fields = {
   readonly elements: readonly HTMLElement[];
   readonly body: () => string;
-  /** The Idempotency-Key; null: the statement needs none. */
-  readonly key: () => string | null;
-  /** The same, for a call. */
-  readonly useKey: () => string | null;
-  readonly changed: (target: EventTarget | null) => void;
+  /** The Idempotency-Key of a call with this body; null: the statement needs none. */
+  readonly keyFor: (body: string) => string | null;
+  /** The same, for a call that is sent. */
+  readonly useKey: (body: string) => string | null;
   /** Shows a failure at its parameter; null: there is none. */
   readonly explain: (error: AskError | null) => void;
 };
@@ -108,11 +106,8 @@ function openFields(statement: CallableNamed): Fields {
   return {
     elements: [...fields.map(({ row }) => row), ...(key === null ? [] : [key.row])],
     body: () => `{"params":{${fields.flatMap(memberOf).join(',')}}}`,
-    key: () => key?.input.value ?? null,
-    useKey: () => key?.use() ?? null,
-    changed: (target) => {
-      if (target !== key?.input) key?.renewIfUsed();
-    },
+    keyFor: (body) => key?.keyFor(body) ?? null,
+    useKey: (body) => key?.use(body) ?? null,
     explain: (error) => {
       const refused = error?.problem.parameter;
       for (const { name, field, fault } of fields) {
@@ -142,11 +137,13 @@ function openKey() {
     id: 'call-key',
     type: 'text',
     required: true,
+    pattern: '[!-~]{1,255}',
+    title: 'At most 255 characters of ASCII, no spaces',
     'aria-describedby': 'call-key-about',
     spellcheck: 'false',
     autocomplete: 'off',
   });
-  let used = '';
+  let used: { readonly key: string; readonly body: string } | null = null;
   const renew = () => {
     input.value = createUuid();
   };
@@ -165,15 +162,17 @@ function openKey() {
     ),
     element('span', { id: 'call-key-about', class: 'note' }, text),
   );
+  // Other values are another request, which needs another key.
+  const keyFor = (body: string) => {
+    if (used?.key === input.value && used.body !== body) renew();
+    return input.value;
+  };
   return {
-    input,
     row,
-    use: () => {
-      used = input.value;
-      return used;
-    },
-    renewIfUsed: () => {
-      if (input.value === used) renew();
+    keyFor,
+    use: (body: string) => {
+      used = { key: keyFor(body), body };
+      return used.key;
     },
   };
 }

@@ -1,7 +1,7 @@
 // The place of a result: a message, and the rows as tables, as one object, or raw.
 import { type AskError, asAskError } from './ask.ts';
 import { element, setText } from './elements.ts';
-import { formatClock, formatCount, formatSpan } from './format.ts';
+import { formatClock, formatCount, formatRows, formatSpan } from './format.ts';
 import type { Reply } from './reply.ts';
 import { createRecord, createResultTable, type Result } from './result.ts';
 
@@ -40,10 +40,16 @@ export class Output {
   }
 
   begin(): void {
+    this.clear();
+    this.wait(0);
+  }
+
+  /** Shows nothing. */
+  clear(): void {
     this.#results = [];
     this.#text = null;
     this.#draw();
-    this.wait(0);
+    this.report('');
   }
 
   wait(ms: number): void {
@@ -73,16 +79,11 @@ export class Output {
     if (results.length !== 1 || results[0]?.lines !== this.#results[0]?.lines) {
       this.#results = results;
       this.#draw();
-    } else {
-      for (const table of this.#tables) table.grow();
-    }
+    } else this.#showRows();
     const timing = response.headers.get('Server-Timing');
     const wasReplayed = response.headers.has('Idempotency-Replayed');
     const parts = [
-      ...results.map(({ lines, isTruncated }) => {
-        const rows = `${formatCount(lines.length)} ${lines.length === 1 ? 'row' : 'rows'}`;
-        return isTruncated ? `${rows}, cut: there are more` : rows;
-      }),
+      ...results.map(({ lines, isTruncated }) => formatRows(lines.length, isTruncated)),
       ...effects,
       ...(wasReplayed ? ['the first reply to this key: nothing was executed again'] : []),
       `${formatSpan(ms)}${timing === null ? '' : ` (${describeTiming(timing)})`}`,
@@ -102,6 +103,7 @@ export class Output {
 
   /** Keeps the rows that have arrived; the message above them says that they are incomplete. */
   refuse({ status, message, problem }: AskError): void {
+    this.#showRows();
     const { code, errno, outcome, request_id } = problem;
     const parts = [
       message,
@@ -118,6 +120,12 @@ export class Output {
   #say(text: string, tone: 'good' | 'bad' | 'busy'): void {
     setText(this.#message, text);
     this.#message.className = `notice ${tone}`;
+  }
+
+  /** Shows the rows that have arrived since. As raw JSON they are drawn as one text. */
+  #showRows(): void {
+    if (this.#isRaw) this.#draw();
+    else for (const table of this.#tables) table.grow();
   }
 
   #draw(): void {
@@ -149,12 +157,15 @@ export type TaskControls = {
   readonly failed?: (error: AskError) => void;
 };
 
-/** Returns a function that runs one task at a time, which the button Stop aborts. */
+/** Returns a function that runs one task at a time, which the button Stop aborts. While one runs, it leads to that button. */
 export function openTasks({ run, stop, output, failed }: TaskControls) {
   let running: AbortController | null = null;
   stop.addEventListener('click', () => running?.abort());
   return async (task: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-    if (running !== null) return;
+    if (running !== null) {
+      stop.focus();
+      return;
+    }
     running = new AbortController();
     [run.disabled, stop.disabled] = [true, false];
     const startedAt = performance.now();

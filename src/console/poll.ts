@@ -7,7 +7,7 @@ const minPauseMs = 250;
 
 /** Requests that repeat as long as the page is open. */
 export type Polling = {
-  /** Asks now, unless a request is in flight. */
+  /** Asks now, also while it is paused, unless a request is in flight. */
   readonly now: () => void;
   /** Pauses or resumes. */
   readonly pause: (isPaused: boolean) => void;
@@ -20,6 +20,8 @@ export function startPolling(
 ): Polling {
   let wake = () => {};
   let isPaused = false;
+  /** The answer is needed in any case. */
+  let isWanted = false;
   const sleep = (ms: number) =>
     new Promise<void>((resolve) => {
       const timer = Number.isFinite(ms) ? window.setTimeout(resolve, ms) : 0;
@@ -31,11 +33,12 @@ export function startPolling(
   const run = async () => {
     for (;;) {
       const startedAt = performance.now();
+      isWanted = false;
       await question(AbortSignal.timeout(timeoutMs));
       const interval = document.hidden ? hiddenIntervalMs : intervalMs;
       const rest = Math.max(minPauseMs, interval - (performance.now() - startedAt));
       await sleep(rest);
-      while (isPaused) await sleep(Number.POSITIVE_INFINITY);
+      while (isPaused && !isWanted) await sleep(Number.POSITIVE_INFINITY);
     }
   };
   document.addEventListener('visibilitychange', () => {
@@ -43,7 +46,10 @@ export function startPolling(
   });
   void run();
   return {
-    now: () => wake(),
+    now: () => {
+      isWanted = true;
+      wake();
+    },
     pause: (paused) => {
       isPaused = paused;
       wake();

@@ -1,8 +1,9 @@
 // The pane for a query: its text, its options, its plan, and its result.
 import type { Ask } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
+import { takeRecords } from './csv.ts';
 import { element, find } from './elements.ts';
-import { formatCurl } from './format.ts';
+import { formatCurl, formatRows } from './format.ts';
 import { openHistory } from './history.ts';
 import { Output, openTasks } from './output.ts';
 import { type ReplyEvents, readReply } from './reply.ts';
@@ -12,6 +13,8 @@ export type QueryPane = {
   readonly focus: () => void;
   /** Takes the names of the sections that may be chosen; none: they are not known. */
   readonly offer: (sections: readonly string[]) => void;
+  /** Drops the results and the history: another client must not see them. */
+  readonly forget: () => void;
   /** The section that is chosen; '': the first. */
   readonly section: () => string;
   /** Replaces the text, which the history keeps, and runs it. */
@@ -38,13 +41,18 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   });
   const [run, stop] = [find('run', HTMLButtonElement), find('stop', HTMLButtonElement)];
   const begin = openTasks({ run, stop, output });
-  const note = openHistory((entry) => {
+  const history = openHistory((entry) => {
     sql.value = entry.sql;
-    if ([...section.options].some(({ value }) => value === entry.section))
-      section.value = entry.section;
+    choose(entry.section);
     sql.focus();
   });
-  const keep = () => note({ sql: sql.value, section: section.value });
+  const choose = (name: string) => {
+    const isOffered = [...section.options].some(({ value }) => value === name);
+    if (!isOffered || section.value === name) return;
+    section.value = name;
+    chosen();
+  };
+  const keep = () => history.note({ sql: sql.value, section: section.value });
 
   /** Begins nothing while there is no statement. */
   const start = async (task: (signal: AbortSignal) => Promise<void>) => {
@@ -52,11 +60,11 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
     output.fail('Write a statement first.');
     sql.focus();
   };
-  const body = (isReadOnly: boolean, text = sql.value) =>
+  const body = (isReadOnly: boolean, text = sql.value, maxRows = Number(rows.value)) =>
     JSON.stringify({
       sql: text,
       ...(isReadOnly && { read_only: true }),
-      max_rows: Number(rows.value),
+      max_rows: maxRows,
       json: 'string',
       ...(section.value !== '' && { section: section.value }),
     });
@@ -83,10 +91,15 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   const download = () =>
     start(async (signal) => {
       output.wait(0);
-      const asked = { method: 'POST', body: body(true), accept: 'text/csv', signal };
+      const most = Number(rows.value);
+      // CSV cannot say that it was cut: one more row shows it.
+      const text = body(true, sql.value, most + 1);
+      const asked = { method: 'POST', body: text, accept: 'text/csv', signal };
       const response = await ask('/v1/query', asked);
-      saveFile(`${section.value || 'result'}.csv`, await response.blob());
-      output.report('The rows were read again, READ ONLY, and saved as CSV.');
+      const records = takeRecords(await response.text(), most);
+      saveFile(`${section.value || 'result'}.csv`, new Blob([records.text], { type: 'text/csv' }));
+      const count = formatRows(records.count, records.isCut);
+      output.report(`The rows were read again, READ ONLY, and saved as CSV: ${count}.`);
     });
   const copyCurl = async () => {
     const place = { origin: window.location.origin, needsToken: needsToken() };
@@ -110,6 +123,10 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   return {
     focus: () => sql.focus(),
     offer: (names) => showSections(section, names),
+    forget: () => {
+      output.clear();
+      history.clear();
+    },
     section: () => section.value,
     open: (text) => {
       if (sql.value.trim() !== '') keep();

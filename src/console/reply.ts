@@ -67,11 +67,13 @@ async function readLines(response: Response, events: ReplyEvents): Promise<Reply
 /** Yields the lines of a body as they arrive, several at once. A line without a line break does not count. */
 async function* linesOf({ body }: Response): AsyncGenerator<readonly string[]> {
   if (body === null) return;
-  let rest = '';
+  let parts: string[] = [];
   for await (const text of textOf(body)) {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() ?? '';
-    yield lines;
+    const end = text.lastIndexOf('\n');
+    parts.push(end < 0 ? text : text.slice(0, end));
+    if (end < 0) continue;
+    yield parts.join('').split('\n');
+    parts = [text.slice(end + 1)];
   }
 }
 

@@ -24,6 +24,9 @@ const rowPixels = 26;
 const rowsBeyond = 10;
 const sampled = 200;
 const [minChars, maxChars] = [4, 48];
+/** The longest text in a cell of the table. A row by itself shows all of it. */
+const maxCellChars = 300;
+const lineBreak = /\r\n|[\n\r\u2028\u2029]/g;
 
 const numericTypes =
   /^(?:TINYINT|SMALLINT|MEDIUMINT|INT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE|YEAR|BIT)$/;
@@ -71,21 +74,26 @@ export function createResultTable(result: Result, caption: string) {
     },
     table,
   );
-  let shown: readonly [from: number, to: number] = [-1, -1];
+  /** The rows that are in the page, by their place: a long one takes time to make. */
+  let shown: ReadonlyMap<number, HTMLElement> = new Map();
+  const setWidths = openWidths(group, table, result);
 
   const firstSeen = () =>
     Math.min(result.lines.length - 1, Math.floor(frame.scrollTop / rowPixels));
-  const render = (isForced: boolean) => {
+  const render = () => {
     const { length } = result.lines;
     const from = Math.max(0, Math.floor(frame.scrollTop / rowPixels) - rowsBeyond);
     const seen = Math.ceil(frame.clientHeight / rowPixels);
     const to = Math.min(length, from + seen + 2 * rowsBeyond);
-    if (!isForced && shown[0] === from && shown[1] === to) return;
-    shown = [from, to];
-    const rows = result.lines
-      .slice(from, to)
-      .map((line, at) => createRow(from + at, line, kinds, openRow));
-    body.replaceChildren(above, ...rows, below);
+    const rows = new Map<number, HTMLElement>();
+    for (let at = from; at < to; at += 1) {
+      const line = result.lines[at] as string;
+      rows.set(at, shown.get(at) ?? createRow(at, line, kinds, openRow));
+    }
+    if (rows.size !== shown.size || !shown.has(from)) {
+      body.replaceChildren(above, ...rows.values(), below);
+    }
+    shown = rows;
     (above.firstElementChild as HTMLElement).style.blockSize = `${from * rowPixels}px`;
     (below.firstElementChild as HTMLElement).style.blockSize = `${(length - to) * rowPixels}px`;
     above.hidden = from === 0;
@@ -93,17 +101,17 @@ export function createResultTable(result: Result, caption: string) {
     table.setAttribute('aria-rowcount', String(length + 1));
   };
   const openRow = (at: number) => showRecord(result, at);
-  frame.addEventListener('scroll', () => requestAnimationFrame(() => render(false)));
+  frame.addEventListener('scroll', () => requestAnimationFrame(render));
   frame.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && event.target === frame && result.lines.length > 0)
       openRow(firstSeen());
   });
-  new ResizeObserver(() => render(false)).observe(frame);
+  new ResizeObserver(render).observe(frame);
   return {
     frame,
     grow: () => {
-      setWidths(group, table, result);
-      render(true);
+      setWidths();
+      render();
     },
   };
 }
@@ -126,25 +134,33 @@ function headerOf(column: ResultColumn): HTMLElement {
   );
 }
 
-/** The first rows decide the widths of columns, so that they do not move during scrolling. */
-function setWidths(group: HTMLElement, table: HTMLElement, { columns, lines }: Result): void {
-  const cells = lines.slice(0, sampled).map(readCells);
-  const widths = columns.map((column, at) => {
-    const longest = Math.max(
-      0,
-      ...cells.map((row) => printed(row[at] ?? null, kindOf(column)).length),
-    );
-    const title = Math.max(
-      column.name.length,
-      column.type.length * 0.75 + (column.unsigned === true ? 7 : 0),
-    );
-    return Math.min(maxChars, Math.max(minChars, longest, title)) + 3;
-  });
-  const all = [Math.max(4, String(lines.length).length + 1) + 1, ...widths];
-  for (const [at, width] of all.entries()) {
-    (group.children[at] as HTMLElement).style.inlineSize = `${width}ch`;
-  }
-  table.style.inlineSize = `${all.reduce((total, width) => total + width, 0)}ch`;
+/**
+ * Returns a function that sets the widths of columns. The first rows decide them, so that they do not move during scrolling. Each row is
+ * measured once.
+ */
+function openWidths(group: HTMLElement, table: HTMLElement, { columns, lines }: Result) {
+  const kinds = columns.map(kindOf);
+  const widths = columns.map(({ name, type, unsigned }) =>
+    Math.max(minChars, name.length, type.length * 0.75 + (unsigned === true ? 7 : 0)),
+  );
+  let measured = 0;
+  const measure = (line: string) => {
+    const cells = readCells(line);
+    for (const [at, kind] of kinds.entries()) {
+      widths[at] = Math.max(widths[at] as number, printed(cells[at] ?? null, kind).length);
+    }
+  };
+  return () => {
+    for (; measured < Math.min(sampled, lines.length); measured += 1) {
+      measure(lines[measured] as string);
+    }
+    const ofNumber = Math.max(4, String(lines.length).length + 1) + 1;
+    const all = [ofNumber, ...widths.map((width) => Math.min(maxChars, width) + 3)];
+    for (const [at, width] of all.entries()) {
+      (group.children[at] as HTMLElement).style.inlineSize = `${width}ch`;
+    }
+    table.style.inlineSize = `${all.reduce((total, width) => total + width, 0)}ch`;
+  };
 }
 
 function createRow(
@@ -171,7 +187,13 @@ function createRow(
 function createCell(tag: 'td' | 'dd', value: Exact, kind: Kind): HTMLElement {
   if (value === null) return element(tag, { class: `${kind} null` }, 'NULL');
   const text = printed(value, kind);
-  return element(tag, { class: kind }, text);
+  return element(tag, { class: kind }, tag === 'td' ? inOneLine(text) : text);
+}
+
+/** Rows of a table have the same height. */
+function inOneLine(text: string): string {
+  const end = text.length > maxCellChars ? '…' : '';
+  return text.slice(0, maxCellChars).replace(lineBreak, '⏎') + end;
 }
 
 function readCells(line: string): readonly Exact[] {

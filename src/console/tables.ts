@@ -98,6 +98,9 @@ export function openTables(ask: Ask, use: TablesUse): Tables {
     },
     forget: () => {
       current = null;
+      shown = { names: [], read: createRead(ask, '') };
+      list.replaceChildren();
+      part.empty('');
       use.offer([]);
     },
   };

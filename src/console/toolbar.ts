@@ -105,6 +105,8 @@ function readTheme(): Theme {
 }
 
 const tokenEntry = 'dbhttpd.token';
+/** A header carries no others. */
+const tokenPattern = /^[!-~]+$/;
 
 /** The token and its form. */
 export type TokenForm = {
@@ -131,6 +133,10 @@ export function startToken(onGiven: () => void): TokenForm {
     const token = field.value.trim();
     field.value = '';
     if (token === '') return;
+    if (!tokenPattern.test(token)) {
+      setText(text, 'This is no token: it has a space, or a character that is not ASCII.');
+      return;
+    }
     sessionStorage.setItem(tokenEntry, token);
     onGiven();
   });

@@ -47,6 +47,13 @@ select count(*) as n from parts;
 -- for: operator
 select count(*) + sleep(0) as n from gate;
 
+-- name: odd :one
+-- for: web
+-- param ratio: float
+-- param mood: enum(open, null) = null
+-- param ids: list(int; 9)
+select :ratio + 0 as ratio, :mood as mood, 1 in (:ids) as has_one;
+
 -- name: private :many
 -- for: web
 select 1 as one;
@@ -130,6 +137,7 @@ test('shows who may call each statement, how often it was called and failed, and
     // It sees what it may call, and no counts.
     await page.getByRole('button', { name: 'Try private' }).waitFor();
     assert.deepEqual(await page.locator('#named td.name').allTextContents(), [
+      'odd',
       'order',
       'orders',
       'private',
@@ -265,6 +273,45 @@ test('shows one row as an object, and the reply as JSON', async () => {
   });
 });
 
+test('takes numbers as browsers do, tells the word null from NULL, and gives each item its own name', async () => {
+  await withConsole('web', 'named/odd', async (page) => {
+    await page.locator('#param-ratio').fill('-.5');
+    await page.selectOption('#param-mood', 'null');
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+    await press('Add to ids');
+    await press('Remove ids 1');
+    await press('Add to ids');
+    const names = await page
+      .locator('#param-ids input')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+    assert.deepEqual(names, ['ids 2', 'ids 3']);
+    await page.locator('#param-ids input').first().fill('1');
+    await page.locator('#param-ids input').last().fill('2');
+    await page.click('#call-run');
+    await said(page, /^1 row · /);
+    const shown = await page.locator('#call-result dd').allTextContents();
+    assert.deepEqual([Number(shown[0]), ...shown.slice(1)], [-0.5, 'null', '1']);
+  });
+});
+
+test('a paused page takes a token, and shows what may be called', async () => {
+  await withConsole('web', 'state', async (page) => {
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('link', { name: 'Named' }).click();
+    await page.getByRole('button', { name: 'Try private' }).waitFor();
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    await page.locator('#token').waitFor();
+    const give = async (token: string) => {
+      await page.fill('#token-field', token);
+      await page.press('#token-field', 'Enter');
+    };
+    await give(`${tokenOf('operator')}\u200b`);
+    await page.getByText('This is no token: ').waitFor();
+    await give(tokenOf('operator'));
+    await page.getByRole('button', { name: 'Try place' }).waitFor();
+  });
+});
+
 test('shows a refusal at its parameter', async () => {
   await withConsole('operator', 'named/orders', async (page) => {
     await page.locator('#param-customer').fill('7');
@@ -314,9 +361,18 @@ test('calls a write after it was confirmed, once for each key', async () => {
     assert.equal(await page.inputValue('#call-key'), key);
     assert.equal(await count(), 2);
     await inputs.first().fill('7');
-    assert.notEqual(await page.inputValue('#call-key'), key);
     await call();
     await said(page, /^1 row · committed · added: 2 rows affected · \d/);
+    const next = await page.inputValue('#call-key');
+    assert.notEqual(next, key);
     assert.equal(await count(), 4);
+    await page.getByRole('button', { name: 'Remove items 2' }).click();
+    await call();
+    await said(page, /^1 row · committed · added: 1 row affected · \d/);
+    assert.notEqual(await page.inputValue('#call-key'), next);
+    assert.equal(await count(), 5);
+    await page.locator('#call-key').fill('ключ');
+    await page.click('#call-run');
+    await page.locator('#call-key:invalid:focus').waitFor();
   });
 });

@@ -172,6 +172,62 @@ test('shows the same as raw JSON, saves it as CSV, copies it as curl', async () 
   });
 });
 
+test('tells when a CSV file does not have all rows, and only then', async () => {
+  await withConsole(async (page) => {
+    await page.selectOption('#query-rows', '100');
+    const save = async (last: number) => {
+      const lines = `concat('"', char(10 using utf8mb4), ' line')`;
+      await page.fill(
+        '#sql',
+        `select seq, ${lines} as t from ${database.name}.numbers where seq <= ${last}`,
+      );
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.click('#query-csv'),
+      ]);
+      await said(page, / saved as CSV: /);
+      const text = await readFile(await download.path(), 'utf8');
+      return [text.match(/^\d+,/gm)?.length, await page.textContent('#query-notice')];
+    };
+    const words = 'The rows were read again, READ ONLY, and saved as CSV: 100 rows';
+    assert.deepEqual(await save(101), [100, `${words}, cut: there are more.`]);
+    assert.deepEqual(await save(100), [100, `${words}.`]);
+  });
+});
+
+test('has one line for each row, and a part of a long text, so that all rows can be scrolled to', async () => {
+  await withConsole(async (page) => {
+    const text =
+      "concat('first', char(10 using utf8mb4), repeat('z', 1000000), char(13, 10 using utf8mb4), 'last')";
+    await run(page, `select ${text} as t from ${database.name}.numbers where seq <= 3`);
+    await said(page, /^3 rows · /);
+    const cells = page.locator('#query-result tbody td:visible');
+    const shown = (await cells.first().textContent()) ?? '';
+    assert.match(shown, /^first⏎z+…$/);
+    assert.ok(shown.length < 400, `${shown.length} characters`);
+    const heights = await page
+      .locator('#query-result tbody tr:not(.space)')
+      .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+    assert.deepEqual(new Set(heights).size, 1, heights.join());
+    await page.locator('#query-result .frame').focus();
+    await page.keyboard.press('Enter');
+    const full = page.getByRole('dialog').locator('dd');
+    assert.equal((await full.textContent())?.length, 1_000_012);
+  });
+});
+
+test('shows the rows of a new result also as raw JSON', async () => {
+  await withConsole(async (page) => {
+    await run(page, 'select 7 as a');
+    await said(page, /^1 row · /);
+    await page.click('#query-raw');
+    await run(page, `select seq from ${database.name}.numbers where seq <= 3 order by seq`);
+    await said(page, /^3 rows · /);
+    const raw = JSON.parse((await page.textContent('#query-result pre')) ?? '');
+    assert.deepEqual(raw.rows.flat().map(Number), [1, 2, 3]);
+  });
+});
+
 test('ends a statement that takes long', async () => {
   await withConsole(async (page) => {
     const sql = `select sleep(60) as ${database.name}`;
@@ -179,7 +235,7 @@ test('ends a statement that takes long', async () => {
     await said(page, /^Running for /);
     // One at a time.
     await page.press('#sql', 'Control+Enter');
-    await page.click('#stop');
+    await page.locator('#stop:focus').click();
     await said(page, 'Stopped.');
     await eventually('the statement is gone from the server', async () => {
       const running = await database.query('show full processlist');

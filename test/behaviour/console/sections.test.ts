@@ -64,6 +64,38 @@ async function look(client: string, choice?: string) {
   }
 }
 
+test('a statement of the history is run in its section, and another client sees neither', async () => {
+  const opened = await openConsole(browser, gateway.url, null, {
+    part: 'query',
+    token: tokenOf('all'),
+  });
+  const { page } = opened;
+  try {
+    const table = (name: string) => page.locator('#tables button.table', { hasText: name });
+    await table('cities').waitFor();
+    await page.fill('#sql', 'select 1 from cities');
+    await page.click('#run');
+    await page
+      .locator('#query-notice')
+      .getByText(/^0 rows · /)
+      .waitFor();
+    await page.selectOption('#query-section', 'shop');
+    await table('orders').waitFor();
+    await page.click('#history summary');
+    await page.locator('#history-list button').click();
+    await table('cities').waitFor();
+    assert.equal(await page.inputValue('#query-section'), 'world');
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    await page.locator('#token').waitFor();
+    for (const left of ['#history-list button', '#tables button.table', '#query-result table']) {
+      assert.equal(await page.locator(left).count(), 0, left);
+    }
+    assert.equal(await page.textContent('#query-notice'), '');
+  } finally {
+    await opened.close();
+  }
+});
+
 test('a client is offered the sections that it may use, and each runs its own queries', async () => {
   const [world, shop] = databases.map(({ name }) => name);
   const both = ['world', 'shop'];

@@ -68,6 +68,10 @@ test('has an address for each view, which links, keys and the way back lead to',
     await page.locator('#verdict').waitFor();
     await page.keyboard.press('q');
     await page.locator('#sql:focus').waitFor();
+    await page.locator('#skip').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('main:focus').waitFor();
+    assert.equal(new URL(page.url()).hash, '#query');
     assert.deepEqual(await findBarriers(page), []);
   });
 });
