@@ -129,6 +129,10 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
     },
     section: () => section.value,
     open: (text) => {
+      if (run.disabled) {
+        stop.focus();
+        return;
+      }
       if (sql.value.trim() !== '') keep();
       sql.value = text;
       sql.focus();

@@ -141,16 +141,25 @@ function listNamed(
   });
 }
 
-/** The requests that run now: all, or those of the caller if it may not see others'. */
+/**
+ * The requests that run now: all, or those of the caller if it may not see others'. Callers without credentials are one client, and none
+ * of them may see what another one runs.
+ */
 export function createRequestList(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((response, { requestId, caller }) => {
     const { client, owner, claims } = caller;
     const asked = isAllowed(client, 'observe') ? null : { owner, claims };
+    if (asked !== null && client.name === anonymousName) {
+      replyWith(response, requestId, Promise.resolve(noRequests));
+      return;
+    }
     const list = supervisor.ask('requests', asked);
     const isShown = asked === null || isAllowed(client, 'sql');
     replyWith(response, requestId, isShown ? list : list.then(withoutShapes));
   });
 }
+
+const noRequests: RequestList = { requests: [], omitted: 0, silent_workers: [] };
 
 /** A client that may not use SQL does not see the names in it. */
 function withoutShapes(list: RequestList | null): RequestList | null {

@@ -188,6 +188,8 @@ test('a client sees its own requests, and with the permission observe all of the
   assert.deepEqual(idsOf(await listed(tokenOf('web'))), ['shared/id', 'web']);
   assert.deepEqual(idsOf(await listed(ann)), ['ann', 'shared/id']);
   assert.deepEqual(idsOf(await listed(tokenOf('app'))), []);
+  // Others without credentials may have sent them.
+  assert.deepEqual(idsOf(await listed(null)), []);
   assert.equal((await listed('watcher-token')).length, replies.size);
   await gate?.open();
   for (const reply of replies.values()) assert.equal((await reply).status, 200);

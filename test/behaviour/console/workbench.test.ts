@@ -96,6 +96,14 @@ test('shows the tables with their columns, and writes names and first rows into 
     assert.deepEqual(await findBarriers(page), []);
     await tables.getByRole('button', { name: 'First rows' }).click();
     await said(page, /^2 rows · /);
+    // One at a time, and what runs is what is shown.
+    await page.fill('#sql', 'select sleep(60)');
+    await page.click('#run');
+    await said(page, /^Running for /);
+    await tables.getByRole('button', { name: 'First rows' }).click();
+    assert.equal(await page.inputValue('#sql'), 'select sleep(60)');
+    await page.locator('#stop:focus').click();
+    await said(page, 'Stopped.');
     // The history has the text that was in the pane before.
     await page.click('#history summary');
     await page.locator('#history-list button').getByText('select `odd').waitFor();
