@@ -75,6 +75,8 @@ export class Intake implements InputHolder {
   #skippedLine = false;
   #body: Body | null = null;
   #bodyBytes = 0;
+  /** The length of the head before the body that is being read: it is kept until that has come. */
+  #headBytes = 0;
   #isAdvancing = false;
   #isStopped = false;
   #isOver = false;
@@ -154,7 +156,7 @@ export class Intake implements InputHolder {
   #settle(): void {
     if (this.#isOver) return;
     const waiting = this.#waiting?.length ?? 0;
-    const buffered = waiting + this.#bodyBytes;
+    const buffered = waiting + this.#headBytes + this.#bodyBytes;
     if (buffered !== this.bufferedBytes) this.#settings.buffered.note(this, buffered);
     if (this.#isOver || (waiting === 0 && !this.#isStopped)) return;
     const isHeldUp = this.#body === null ? this.#events.isBusy : !this.#body.target.takesPieces;
@@ -182,6 +184,7 @@ export class Intake implements InputHolder {
     if (this.#isOver) return end;
     if (end < 0) return this.#fail(brokenFrame, null, at);
     this.#bodyBytes = this.#events.isAnswered ? 0 : this.#bodyBytes + end - at;
+    if (this.#events.isAnswered || frame.isDone) this.#headBytes = 0;
     if (frame.isDone) {
       this.#body = null;
       this.#bodyBytes = 0;
@@ -202,7 +205,7 @@ export class Intake implements InputHolder {
       this.#checked === 0 ||
       heads.findEnd(bytes, from + Math.max(0, this.#checked - headEnd.length)) >= 0;
     const head = mayBeWhole ? parseHead(bytes, from, this.#settings) : null;
-    if (head?.ok === true) return this.#begin(head, bytes, head.section.end);
+    if (head?.ok === true) return this.#begin(head, bytes, from, head.section.end);
     return heads.toStrictHead === null
       ? this.#refuseOrAwait(head, bytes, from)
       : this.#advanceLooseHead(heads.toStrictHead, bytes, from);
@@ -214,7 +217,7 @@ export class Intake implements InputHolder {
     if (end < 0) return this.#awaitHead(bytes, from);
     const head = parseHead(toStrict(bytes.subarray(from, end)), 0, this.#settings);
     return head?.ok === true
-      ? this.#begin(head, bytes, end)
+      ? this.#begin(head, bytes, from, end)
       : this.#refuseOrAwait(head, bytes, from);
   }
 
@@ -252,15 +255,18 @@ export class Intake implements InputHolder {
     return checkRequestLine(first, 0, first.length, maxUrlBytes);
   }
 
-  /** Begins a request, whose head stands in `bytes` up to `end`. */
-  #begin(head: ParsedHead, bytes: Buffer, end: number): number {
+  /** Begins a request, whose head stands in `bytes` between `from` and `end`. */
+  #begin(head: ParsedHead, bytes: Buffer, from: number, end: number): number {
     this.#skippedLine = false;
     this.#checked = 0;
     this.#lineEnd = 0;
     this.#behind = end === bytes.length ? nothing : bytes.subarray(end);
     const target = this.#events.begin(head);
     this.#behind = null;
-    if (head.frame !== null) this.#body = { frame: head.frame, target };
+    if (head.frame !== null) {
+      this.#body = { frame: head.frame, target };
+      this.#headBytes = this.#events.isAnswered ? 0 : end - from;
+    }
     return end;
   }
 

@@ -251,9 +251,12 @@ export class Exchange
   start(): void {
     this.#context.live.add(this);
     this.#response.attended = this;
-    this.#request.record.statementsBegin();
+    const { record, timeoutMs } = this.#request;
+    record.statementsBegin();
     try {
-      this.#run.start();
+      // A long request may have waited for its turn to be decoded.
+      if (record.workedMs >= timeoutMs) this.#stop('deadline');
+      else this.#run.start();
     } catch (cause) {
       this.#faulted(cause);
     }

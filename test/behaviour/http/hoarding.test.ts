@@ -15,9 +15,10 @@ const requestBytes = 128 * 1024;
 const serve = (handle: Handle) =>
   serveHttp(handle, { maxUrlBytes: requestBytes, maxBufferedBytes });
 
-for (const [what, start] of [
-  ['paths', 'GET /'],
-  ['bodies', `POST /db HTTP/1.1\r\n${host}Content-Length: ${requestBytes}\r\n\r\n`],
+for (const [what, start, end] of [
+  ['paths', 'GET /', ''],
+  ['bodies', `POST /db HTTP/1.1\r\n${host}Content-Length: ${requestBytes}\r\n\r\n`, ''],
+  ['heads before a body', 'POST /', ` HTTP/1.1\r\n${host}Content-Length: 2\r\n\r\n`],
 ] as const) {
   test(`incomplete requests hold a bounded number of bytes together: ${what}`, async () => {
     const server = await serve((request, response) => {
@@ -34,6 +35,7 @@ for (const [what, start] of [
         hoarder.socket.on('error', () => {});
         hoarder.send(start);
         hoarder.send(Buffer.alloc(most, 'x'));
+        hoarder.send(end);
       }
       let refused = 0;
       for (const hoarder of hoarders)

@@ -200,6 +200,19 @@ test('an invalid field is refused by name, and nothing is run', async () => {
   assert.deepEqual((made as { rows: unknown }).rows, [['0']]);
 });
 
+test('a request whose deadline is over when it has been decoded never reaches MySQL', async () => {
+  const params = [Array.from({ length: 60_000 }, (_, n) => n)];
+  const sql = 'insert into made (n) select 98 from dual where 1 in (?)';
+  const problem = await problemOf({ sql, params, timeout_ms: 1 });
+  assert.deepEqual(
+    [problem.status, problem.code, problem.outcome, problem.retryable],
+    [503, 'DEADLINE_WAITING', 'not_executed', true],
+  );
+  assert.equal((await query({ sql, params })).status, 200);
+  const made = (await query({ sql: 'select count(*) from made where n = 98' })).json();
+  assert.deepEqual((made as { rows: unknown }).rows, [['1']]);
+});
+
 test('a statement that only affects its session is refused, with what works instead', async () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['begin', /\/v1\/batch, or begin one with POST \/v1\/transaction\.$/],
