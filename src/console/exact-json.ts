@@ -17,7 +17,8 @@ export type Exact =
   | readonly Exact[]
   | ReadonlyMap<string, Exact>;
 
-const token = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null))\s*/y;
+/** The beginning of a string is its quote only: a pattern for all of it fails with a RangeError from about 10 MB on. */
+const token = /\s*(?:([{}[\],:])|(")|(-?\d[\d.eE+-]*)|(true|false|null))/y;
 
 const words: Readonly<Record<string, Exact>> = { true: true, false: false, null: null };
 
@@ -44,9 +45,9 @@ class Reader {
     const match = token.exec(this.#text);
     if (match === null) throw new SyntaxError(`no JSON at ${this.#at}`);
     this.#at = token.lastIndex;
-    const [, mark, quoted, digits, word] = match;
+    const [, mark, quote, digits, word] = match;
     if (mark !== undefined) return { mark };
-    if (quoted !== undefined) return { value: JSON.parse(quoted) as string };
+    if (quote !== undefined) return { value: this.#string() };
     if (digits !== undefined) return { value: new Digits(digits) };
     return { value: words[word as string] as Exact };
   }
@@ -59,7 +60,19 @@ class Reader {
   }
 
   end(): void {
-    if (this.#at < this.#text.length) throw new SyntaxError(`more than one value at ${this.#at}`);
+    if (this.#text.trimEnd().length > this.#at) {
+      throw new SyntaxError(`more than one value at ${this.#at}`);
+    }
+  }
+
+  /** The string whose opening quote was read last. */
+  #string(): string {
+    const from = this.#at - 1;
+    let to = this.#text.indexOf('"', this.#at);
+    while (isEscaped(this.#text, to)) to = this.#text.indexOf('"', to + 1);
+    if (to === -1) throw new SyntaxError(`no end of the string at ${from}`);
+    this.#at = to + 1;
+    return JSON.parse(this.#text.slice(from, this.#at)) as string;
   }
 
   #list(): readonly Exact[] {
@@ -84,6 +97,13 @@ class Reader {
     }
     return object;
   }
+}
+
+/** Whether an odd number of backslashes is before this character. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === '\\') first -= 1;
+  return (at - first) % 2 === 1;
 }
 
 function isMark(token: Token, mark: string): boolean {

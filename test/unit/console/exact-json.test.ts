@@ -30,6 +30,14 @@ test('reads whatever JSON.stringify writes', () => {
   );
 });
 
+test('reads a text of any length, and quotes and backslashes at its end', () => {
+  const texts = ['z'.repeat(20_000_000), '\n'.repeat(20_000_000), '\\', '\\\\"', '"', '\\"\\'];
+  const read = parseExact(` ${JSON.stringify(texts)}\n`) as readonly string[];
+  assert.equal(read.length, texts.length);
+  // A failure of assert.deepEqual would print the texts.
+  for (const [at, text] of texts.entries()) assert.ok(read[at] === text, `text ${at}`);
+});
+
 test('takes names that are those of objects for ordinary names', () => {
   const read = parseExact('{"__proto__":"a","constructor":"b"}') as ReadonlyMap<string, Exact>;
   assert.deepEqual(
@@ -42,7 +50,7 @@ test('takes names that are those of objects for ordinary names', () => {
 });
 
 test('refuses invalid JSON', () => {
-  for (const text of ['', '[1', '{"a"}', '{"a":1', '[1]2', 'nul', "'a'", '{1:2}']) {
+  for (const text of ['', '[1', '{"a"}', '{"a":1', '[1]2', 'nul', "'a'", '{1:2}', '"a', '"a\\"']) {
     assert.throws(() => parseExact(text), SyntaxError, text);
   }
 });
