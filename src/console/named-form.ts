@@ -29,7 +29,7 @@ export function createNamedForm(
     raw: find('call-raw', HTMLButtonElement, section),
   });
   const fields = openFields(statement);
-  const start = openTasks({
+  const tasks = openTasks({
     run: find('call-run', HTMLButtonElement, section),
     stop: find('call-stop', HTMLButtonElement, section),
     output,
@@ -39,7 +39,7 @@ export function createNamedForm(
     const body = fields.body();
     fields.explain(null);
     if (!isRead && !(await confirmCall(name, body))) return;
-    await start(async (signal) => {
+    await tasks.start(async (signal) => {
       const startedAt = performance.now();
       output.begin();
       const key = fields.useKey(body);

@@ -157,15 +157,25 @@ export type TaskControls = {
   readonly failed?: (error: AskError) => void;
 };
 
-/** Returns a function that runs one task at a time, which the button Stop aborts. While one runs, it leads to that button. */
-export function openTasks({ run, stop, output, failed }: TaskControls) {
+/** Tasks that run one at a time. */
+export type Tasks = {
+  readonly start: (task: (signal: AbortSignal) => Promise<void>) => Promise<void>;
+  /** Whether a task runs, which the reader has to stop first: leads to the button for that. */
+  readonly isHeldUp: () => boolean;
+  readonly abort: () => void;
+};
+
+/** Runs tasks, which the button Stop aborts. */
+export function openTasks({ run, stop, output, failed }: TaskControls): Tasks {
   let running: AbortController | null = null;
-  stop.addEventListener('click', () => running?.abort());
-  return async (task: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-    if (running !== null) {
-      stop.focus();
-      return;
-    }
+  const abort = () => running?.abort();
+  const isHeldUp = () => {
+    if (running !== null) stop.focus();
+    return running !== null;
+  };
+  stop.addEventListener('click', abort);
+  const start: Tasks['start'] = async (task) => {
+    if (isHeldUp()) return;
     running = new AbortController();
     [run.disabled, stop.disabled] = [true, false];
     const startedAt = performance.now();
@@ -182,6 +192,7 @@ export function openTasks({ run, stop, output, failed }: TaskControls) {
       [run.disabled, stop.disabled] = [false, true];
     }
   };
+  return { start, isHeldUp, abort };
 }
 
 /** `queue;dur=0.1, db;dur=3.2` in words. */

@@ -13,7 +13,7 @@ export type QueryPane = {
   readonly focus: () => void;
   /** Takes the names of the sections that may be chosen; none: they are not known. */
   readonly offer: (sections: readonly string[]) => void;
-  /** Drops the results and the history: another client must not see them. */
+  /** Ends what runs, and drops the results and the history: another client must not see them. */
   readonly forget: () => void;
   /** The section that is chosen; '': the first. */
   readonly section: () => string;
@@ -40,7 +40,7 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
     raw: find('query-raw', HTMLButtonElement),
   });
   const [run, stop] = [find('run', HTMLButtonElement), find('stop', HTMLButtonElement)];
-  const begin = openTasks({ run, stop, output });
+  const tasks = openTasks({ run, stop, output });
   const history = openHistory((entry) => {
     sql.value = entry.sql;
     choose(entry.section);
@@ -56,7 +56,7 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
 
   /** Begins nothing while there is no statement. */
   const start = async (task: (signal: AbortSignal) => Promise<void>) => {
-    if (sql.value.trim() !== '') return await begin(task);
+    if (sql.value.trim() !== '') return await tasks.start(task);
     output.fail('Write a statement first.');
     sql.focus();
   };
@@ -124,15 +124,13 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
     focus: () => sql.focus(),
     offer: (names) => showSections(section, names),
     forget: () => {
+      tasks.abort();
       output.clear();
       history.clear();
     },
     section: () => section.value,
     open: (text) => {
-      if (run.disabled) {
-        stop.focus();
-        return;
-      }
+      if (tasks.isHeldUp()) return;
       if (sql.value.trim() !== '') keep();
       sql.value = text;
       sql.focus();

@@ -90,7 +90,8 @@ export function createResultTable(result: Result, caption: string) {
       const line = result.lines[at] as string;
       rows.set(at, shown.get(at) ?? createRow(at, line, kinds, openRow));
     }
-    if (rows.size !== shown.size || !shown.has(from)) {
+    const isSame = rows.size === shown.size && shown.has(from) && shown.has(to - 1);
+    if (!isSame) {
       body.replaceChildren(above, ...rows.values(), below);
     }
     shown = rows;

@@ -81,7 +81,6 @@ function problemOfToken(text: string, { kind, start, end, doubt }: Token): strin
     if (difference !== null) return `the text ${difference}`;
   }
   if (doubt & doubts.nul) return 'there is a NUL character';
-  if (doubt & doubts.bracket) return 'a [ outside of a literal quotes a name to some servers';
   if (doubt & doubts.dollar) return 'a name of the form $…$ is a string to some servers';
   if (doubt & doubts.bracket) return 'a [ outside of a literal quotes a name to some servers';
   if (doubt & doubts.comment) return 'a hint with quotes in it reads differently on some servers';

@@ -26,8 +26,9 @@ const longestWord = 'PREPARE'.length;
 const openingWords = words('ATOMIC BEGIN DO ELSE LOOP REPEAT THEN');
 
 /**
- * Whether a text may contain a KILL, alone, behind another statement, in a block, in an executable comment, or in the literal or the parameter of a
- * PREPARE or EXECUTE IMMEDIATE, under any reading of its backslashes. A statement that is put together while it runs is not recognised.
+ * Whether a text may contain a KILL, alone, behind another statement, in a block, in an executable comment, or in the literal or the
+ * parameter of a PREPARE or EXECUTE IMMEDIATE, under any reading of its backslashes. A statement that is put together while it runs is not
+ * recognised.
  */
 export function mayKill({ sql, readings }: Pick<Analysis, 'sql' | 'readings'>): boolean {
   if (!killing.test(sql) && !killingInHex.test(sql)) return false;

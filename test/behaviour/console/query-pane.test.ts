@@ -216,6 +216,27 @@ test('has one line for each row, and a part of a long text, so that all rows can
   });
 });
 
+test('shows the rows of each place while it is scrolled in small steps', async () => {
+  await withConsole(async (page) => {
+    await run(page, `select seq from ${database.name}.numbers where seq <= 200 order by seq`);
+    await said(page, /^200 rows · /);
+    const frame = page.locator('#query-result .frame');
+    for (let step = 1; step <= 12; step += 1) {
+      await frame.evaluate((scrolled, rows) => {
+        scrolled.scrollTop = rows * 26;
+      }, step * 12);
+      const row = frame.getByRole('rowheader').getByText(String(step * 12 + 1), { exact: true });
+      await eventually('the row is below the head', () =>
+        row.evaluate((shown) => {
+          const head = shown.closest('table')?.querySelector('thead th')?.getBoundingClientRect();
+          const top = shown.closest('tr')?.getBoundingClientRect().top ?? 0;
+          return Math.abs(top - (head?.bottom ?? 0)) < 26;
+        }),
+      );
+    }
+  });
+});
+
 test('shows the rows of a new result also as raw JSON', async () => {
   await withConsole(async (page) => {
     await run(page, 'select 7 as a');

@@ -1,7 +1,7 @@
 // The sections that the console offers: those that the client may use, whether or not it may see the state of the instance.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { openBrowser } from '../../support/browser.ts';
 import { createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { openConsole } from '../../support/console-page.ts';
@@ -35,72 +35,75 @@ after(async () => {
   file.remove();
 });
 
-/** The sections that a client is offered, and the tables and the schema of the one that is chosen. */
-async function look(client: string, choice?: string) {
-  const opened = await openConsole(browser, gateway.url, null, {
-    part: 'query',
-    token: tokenOf(client),
-  });
-  const { page } = opened;
+async function withConsole<Seen>(
+  client: string,
+  look: (page: Page) => Promise<Seen>,
+): Promise<Seen> {
+  const as = { part: 'query', token: tokenOf(client) };
+  const opened = await openConsole(browser, gateway.url, null, as);
   try {
-    const tables = page.locator('#tables button.table');
-    await tables.first().waitFor();
-    const offered = await page.locator('#query-section option').allTextContents();
-    if (choice !== undefined) {
-      await page.selectOption('#query-section', choice);
-      await page.locator('#tables button.table', { hasText: 'orders' }).waitFor();
-    }
-    await page.fill('#sql', 'select database()');
-    await page.click('#run');
-    await page
-      .locator('#query-notice')
-      .getByText(/^1 row · /)
-      .waitFor();
-    const schema = await page.locator('#query-result tbody td:visible').first().textContent();
+    const seen = await look(opened.page);
     opened.assertQuiet();
-    return { offered, tables: await tables.allTextContents(), schema };
+    return seen;
   } finally {
     await opened.close();
   }
 }
 
-test('a statement of the history is run in its section, and another client sees neither', async () => {
-  const opened = await openConsole(browser, gateway.url, null, {
-    part: 'query',
-    token: tokenOf('all'),
+const tableOf = (page: Page, name: string) =>
+  page.locator('#tables button.table', { hasText: name });
+const said = (page: Page, text: string | RegExp) =>
+  page.locator('#query-notice').getByText(text).waitFor();
+
+async function run(page: Page, sql: string): Promise<void> {
+  await page.fill('#sql', sql);
+  await page.click('#run');
+}
+
+/** The sections that a client is offered, and the tables and the schema of the one that is chosen. */
+const offersTo = (client: string, choice?: string) =>
+  withConsole(client, async (page) => {
+    const tables = page.locator('#tables button.table');
+    await tables.first().waitFor();
+    const offered = await page.locator('#query-section option').allTextContents();
+    if (choice !== undefined) {
+      await page.selectOption('#query-section', choice);
+      await tableOf(page, 'orders').waitFor();
+    }
+    await run(page, 'select database()');
+    await said(page, /^1 row · /);
+    const schema = await page.locator('#query-result tbody td:visible').first().textContent();
+    return { offered, tables: await tables.allTextContents(), schema };
   });
-  const { page } = opened;
-  try {
-    const table = (name: string) => page.locator('#tables button.table', { hasText: name });
-    await table('cities').waitFor();
-    await page.fill('#sql', 'select 1 from cities');
-    await page.click('#run');
-    await page
-      .locator('#query-notice')
-      .getByText(/^0 rows · /)
-      .waitFor();
+
+test('a statement of the history is run in its section, and another client sees neither', async () => {
+  await withConsole('all', async (page) => {
+    await tableOf(page, 'cities').waitFor();
+    await run(page, 'select 1 from cities');
+    await said(page, /^0 rows · /);
     await page.selectOption('#query-section', 'shop');
-    await table('orders').waitFor();
+    await tableOf(page, 'orders').waitFor();
     await page.click('#history summary');
     await page.locator('#history-list button').click();
-    await table('cities').waitFor();
+    await tableOf(page, 'cities').waitFor();
     assert.equal(await page.inputValue('#query-section'), 'world');
+    // Its answer must not come later either.
+    await run(page, 'select sleep(60)');
+    await said(page, /^Running for /);
     await page.getByRole('button', { name: 'Forget token' }).click();
     await page.locator('#token').waitFor();
+    await page.locator('#query-notice').getByText('Stopped.').waitFor({ state: 'attached' });
     for (const left of ['#history-list button', '#tables button.table', '#query-result table']) {
       assert.equal(await page.locator(left).count(), 0, left);
     }
-    assert.equal(await page.textContent('#query-notice'), '');
-  } finally {
-    await opened.close();
-  }
+  });
 });
 
 test('a client is offered the sections that it may use, and each runs its own queries', async () => {
   const [world, shop] = databases.map(({ name }) => name);
   const both = ['world', 'shop'];
   const ofShop = { tables: ['orders'], schema: shop };
-  assert.deepEqual(await look('all'), { offered: both, tables: ['cities'], schema: world });
-  assert.deepEqual(await look('shopping'), { offered: ['shop'], ...ofShop });
-  assert.deepEqual(await look('unseeing', 'shop'), { offered: both, ...ofShop });
+  assert.deepEqual(await offersTo('all'), { offered: both, tables: ['cities'], schema: world });
+  assert.deepEqual(await offersTo('shopping'), { offered: ['shop'], ...ofShop });
+  assert.deepEqual(await offersTo('unseeing', 'shop'), { offered: both, ...ofShop });
 });
