@@ -55,6 +55,7 @@ const probes = {
   warnings: 'show warnings',
   diagnostics: 'get diagnostics @n = row_count; select @n',
   rows: 'select count(*) from t',
+  profiles: 'show profiles',
 } as const;
 
 type Case = readonly [what: string, sql: string, ...probes: (keyof typeof probes)[]];
@@ -93,6 +94,7 @@ const cases: readonly Case[] = [
   ['SET insert_id', 'set last_insert_id = 7', 'insertId', 'identity'],
   ['SQL_CALC_FOUND_ROWS', 'select sql_calc_found_rows n from two limit 1', 'foundRows'],
   ['SET ROLE', 'set role ROLE', 'role'],
+  ['SET profiling', "set profiling = 1; select 'a secret'", 'profiles'],
   [
     'a plain INSERT',
     "insert into t values (77, 'b')",

@@ -51,6 +51,15 @@ function gatewaySettings(connection: Connection): string {
 /** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it again. */
 export const forgetFoundRows = 'SELECT 1 LIMIT 0';
 
+/**
+ * A statement between these two empties the list of SHOW PROFILES, which is cut to its size after each statement that is profiled. The list
+ * has the texts of statements and outlives COM_RESET_CONNECTION, and profiling goes on after it (seen on MariaDB 10.11).
+ */
+const forgetProfiles = {
+  before: ['SET profiling=1, profiling_history_size=0'],
+  after: ['SET profiling=0, profiling_history_size=DEFAULT'],
+};
+
 /** A prepared session. */
 export class Session implements Indexed {
   /** Among the sessions that the pool has lent, or those that are being reset. */
@@ -143,29 +152,44 @@ export function prepareSession(
   settings: SessionSettings,
   signal: AbortSignal,
 ): Promise<Session> {
-  const statements = [gatewaySettings(connection), ...settings.initStatements, forgetFoundRows];
+  const own = gatewaySettings(connection);
+  const last = [...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
-    const [identity, commandLimitBytes, role] = await Promise.all([
+    const [identity, commandLimitBytes, role, profiling] = await Promise.all([
       fetchIdentity(connection),
       fetchCommandLimit(connection),
       fetchRoleStatement(connection),
-      runTogether(connection, statementCommands(connection, statements)),
+      fetchProfiling(connection),
+      runTogether(connection, statementCommands(connection, [own, ...last])),
     ]);
     const facts = { identity, commandLimitBytes };
-    return new Session(connection, facts, settings.database, [...role, ...statements]);
+    const atReset = [...role, ...profiling.before, own, ...profiling.after, ...last];
+    return new Session(connection, facts, settings.database, atReset);
   });
 }
 
 /** The statement that brings back the role with which the account has logged in; none before MySQL 8. */
 async function fetchRoleStatement(connection: Connection): Promise<readonly string[]> {
+  const rows = await fetchIfKnown(connection, 'SELECT CURRENT_ROLE()');
+  if (rows === null) return [];
+  const role = rows[0]?.[0] ?? 'NONE';
+  // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
+  const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
+  return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+}
+
+/** The statements around another one that empty the list of SHOW PROFILES; none where the server cannot profile. */
+async function fetchProfiling(connection: Connection): Promise<typeof forgetProfiles> {
+  const rows = await fetchIfKnown(connection, 'SELECT @@profiling');
+  return rows === null ? { before: [], after: [] } : forgetProfiles;
+}
+
+/** Rows of a query about something that older or newer servers do not have: null there. Rejects if the connection is lost. */
+async function fetchIfKnown(connection: Connection, sql: string) {
   try {
-    const [row] = await fetchRows(connection, 'SELECT CURRENT_ROLE()');
-    const role = row?.[0] ?? 'NONE';
-    // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
-    const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
-    return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+    return await fetchRows(connection, sql);
   } catch (error) {
-    if (error instanceof RefusedError) return [];
+    if (error instanceof RefusedError) return null;
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import {
 } from '../../../../../src/worker/servers/pool/session.ts';
 import { createScriptedConnection } from '../../../support/scripted-connection.ts';
 
-test('a reset brings back the database, the role, the settings of the gateway and of the operator, and forgets found rows', async () => {
+test('a reset brings back the database, the role, the settings of the gateway and of the operator, and forgets found rows and profiles', async () => {
   const connection = createScriptedConnection((sql) => {
     if (sql.includes('@@hostname')) return { rows: [['db', '3306', '1', '100']] };
     if (sql.includes('Uptime')) return { rows: [['Uptime', '1']] };
@@ -25,8 +25,24 @@ test('a reset brings back the database, the role, the settings of the gateway an
     'resetConnection',
     'initDb world',
     'SET ROLE `reader`',
+    'SET profiling=1, profiling_history_size=0',
     `SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600, ${boundTransactions(connection)}`,
+    'SET profiling=0, profiling_history_size=DEFAULT',
     "SET time_zone = '+00:00'",
     forgetFoundRows,
   ]);
+});
+
+test('a server that knows no profiling is sent nothing about it', async () => {
+  const connection = createScriptedConnection((sql) => {
+    if (sql.includes('@@profiling')) return { errno: 1193 };
+    if (sql.includes('@@hostname')) return { rows: [['db', '3306', '1', '100']] };
+    if (sql.includes('Uptime')) return { rows: [['Uptime', '1']] };
+    return sql.includes('@@max_allowed_packet') ? { rows: [['1024']] } : 'ok';
+  });
+  const settings = { database: '', initStatements: [] };
+  const session = await prepareSession(connection, settings, new AbortController().signal);
+  const before = connection.sent.length;
+  await session.reset();
+  assert.ok(connection.sent.slice(before).every((sql) => !sql.includes('profiling')));
 });
