@@ -22,8 +22,8 @@ export const safeguardMutations: readonly Mutation[] = [
     name: 'stale-session-not-asked',
     promise: 'an idle session is pinged before a statement is sent on it',
     file: 'src/worker/execution/session-acquisition.ts',
-    before: 'else if (isStale(session, performance.now())) await showAlive(session);',
-    after: 'else if (session.connection.isLost) await showAlive(session);',
+    before: 'isStale(session, performance.now()) ? pool.proveAlive(session) : null,',
+    after: 'session.connection.isLost ? pool.proveAlive(session) : null,',
     tests: ['test/unit/worker/execution/session-acquisition.test.ts'],
   },
   {

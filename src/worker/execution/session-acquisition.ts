@@ -3,7 +3,6 @@
 import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
 import type { RequestConsistency } from '../servers/consistency/consistency.ts';
-import { proveAlive } from '../servers/pool/connecting.ts';
 import { killTimeoutMs } from '../servers/pool/control.ts';
 import type { Pool } from '../servers/pool/pool.ts';
 import type { Refusal, RequestWaiter } from '../servers/pool/queue.ts';
@@ -100,14 +99,15 @@ export class SessionAcquisition implements RequestWaiter {
     this.#phase = 'over';
   }
 
-  /** The session was lost before anything was done on it. */
+  /** The session was lost before anything was done on it. It may have been handed out already. */
   retry(session: Session): void {
     this.#pool.release(session, 'broken');
     if (this.#mayTryAnother) {
       this.#mayTryAnother = false;
       this.start();
     } else {
-      this.#deny({ kind: 'not executed', reason: 'server unreachable' });
+      this.#phase = 'over';
+      this.#user.denied({ kind: 'not executed', reason: 'server unreachable' });
     }
   }
 
@@ -163,7 +163,7 @@ export class SessionAcquisition implements RequestWaiter {
     let isChecked = false;
     try {
       const { isReadOnly, check } = this.#user;
-      if (mustAsk && isStale(session, performance.now())) await showAlive(session);
+      if (mustAsk && isStale(session, performance.now())) await this.#pool.proveAlive(session);
       if (this.#isPreparing && this.#mustWait) end = await this.#waitForPosition(session);
       if (this.#isPreparing && end === null && check !== null) {
         isChecked = true;
@@ -230,11 +230,6 @@ function isStale(session: Session, now: number): boolean {
   return now - session.aliveAt > staleAfterMs;
 }
 
-async function showAlive(session: Session): Promise<void> {
-  await proveAlive(session.connection);
-  session.aliveAt = performance.now();
-}
-
 /**
  * Whether `makeReady` has something to do; under load, for ordinary statements, it has not.
  * @param needsFresh the statement may read what was left in the session
@@ -258,8 +253,12 @@ export async function makeReady(
   isReadOnly: boolean,
   needsFresh: boolean,
 ): Promise<void> {
-  if (needsFresh && !session.isFresh) await pool.refresh(session);
-  else if (isStale(session, performance.now())) await showAlive(session);
+  const isReset = needsFresh && !session.isFresh;
+  // A reset may take longer than a ping. They go out together, so that the ping costs no round trip.
+  await Promise.all([
+    isStale(session, performance.now()) ? pool.proveAlive(session) : null,
+    isReset ? pool.refresh(session) : null,
+  ]);
   if (!isReadOnly) return;
   session.isFresh = false;
   const begin = statementCommand('START TRANSACTION READ ONLY', session.connection);

@@ -71,6 +71,23 @@ test('an idle connection that a firewall has forgotten is replaced before a stat
   assert.notEqual(await askSingle(), id);
 });
 
+test('idle connections that a firewall has forgotten: one is asked in vain, and the request does not meet another one', async (t) => {
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
+  // The second statement reads what may be left in a session, so a reset comes before it.
+  for (const SQL of ['select 5', 'select @@autocommit + 4']) {
+    const settings = { workers: 1, pool };
+    const many = await startGateway({ database: proxy.target, settings });
+    t.after(many.stop);
+    await fillPool(many, pool);
+    await processlist.rested(Number(cellOf(await many.dbPost({ SQL: 'select connection_id()' }))));
+    proxy.partition();
+    proxy.admit();
+    assert.equal(cellOf(await many.dbPost({ SQL })), 5);
+    proxy.heal();
+  }
+});
+
 test('all connections cut while idle: no request notices', async () => {
   for (const how of ['fin', 'reset'] as const) {
     await fillPool(gateway, pool);

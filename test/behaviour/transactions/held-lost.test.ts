@@ -581,3 +581,13 @@ test('behind TLS, and with a pidfile of a long path, every worker finds them', a
     rmSync(directory, { recursive: true });
   }
 });
+
+test('a BEGIN whose connection is lost twice is not executed, and its place is free again', async () => {
+  for (let n = 0; n < 3; n += 1) {
+    const rule = proxy.on(/SAVEPOINT/, { kind: 'cut-after-request' }, { times: 2 });
+    const reply = await gateway.post('/v1/transaction', {});
+    assert.deepEqual([summarise(reply), rule.hits()], ['503 DATABASE_UNREACHABLE not_executed', 2]);
+  }
+  const held = await Promise.all(Array.from({ length: 12 }, () => beginHeld(gateway)));
+  await Promise.all(held.map(({ rollback }) => rollback()));
+});

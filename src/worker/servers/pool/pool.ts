@@ -5,6 +5,7 @@ import { ping, quit } from '../../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import type { Account } from '../account.ts';
+import { proveAlive } from './connecting.ts';
 import type { TurnRules } from './fair-queue.ts';
 import { keptFree, type PoolAccount, PoolAccounts, reservedRoom } from './pool-accounts.ts';
 import {
@@ -303,6 +304,22 @@ export class Pool implements SessionEvents {
         took_ms: Math.round(performance.now() - from),
         error: describeLoss(error),
       });
+      throw error;
+    }
+  }
+
+  /**
+   * Asks on a session that was idle whether the server is still there. Rejects if it does not answer: the connection is then lost, and
+   * the idle sessions that the server has been silent on for as long are closed, because a retry would meet them.
+   */
+  async proveAlive(session: Session): Promise<void> {
+    try {
+      await proveAlive(session.connection);
+      session.aliveAt = performance.now();
+    } catch (error) {
+      const { aliveAt } = session;
+      const silent = this.#idle.filter((idle) => idle.aliveAt <= aliveAt);
+      for (const { connection } of silent) connection.destroy(error as Error);
       throw error;
     }
   }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { ping } from '../../../../src/shared/mysql/commands.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import {
   makeReady,
@@ -20,10 +21,12 @@ import {
 import { createLimit } from '../../support/wait-limit.ts';
 
 const refreshed: Session[] = [];
+const proveAlive = ({ connection }: Session) => ping(connection);
 const pool = {
   refresh: async (session: Session) => {
     refreshed.push(session);
   },
+  proveAlive,
 } as unknown as Pool;
 const longAgo = () => performance.now() - staleAfterMs - 1;
 
@@ -84,6 +87,7 @@ function acquire(
     },
     release: (_session: Session, verdict: string) => log.push(`released ${verdict}`),
     refresh: async () => {},
+    proveAlive,
   } as unknown as Pool;
   const user: SessionUser = {
     waitLimit: createLimit(),
@@ -114,6 +118,19 @@ test('a session that is lost before anything was sent is replaced by another one
   const twice = acquire([lostWhileIdle(), lostWhileIdle(), ready()]);
   await turns();
   assert.deepEqual(twice.log, ['released broken', 'released broken', 'denied server unreachable']);
+});
+
+test('a session that is lost twice after it was handed out is not replaced again', async () => {
+  const { acquisition, log } = acquire([ready(), ready(), ready()]);
+  acquisition.retry(ready());
+  acquisition.retry(ready());
+  assert.deepEqual(log, [
+    'acquired 0',
+    'released broken',
+    'acquired 1',
+    'released broken',
+    'denied server unreachable',
+  ]);
 });
 
 test('a check that denies the session sends nothing, and the session is reset', async () => {
