@@ -126,7 +126,7 @@ export class PoolAccounts {
   readonly #size: number;
   readonly #maxWaitMs: number;
   /** Called when a client may run more than before. */
-  readonly #onRoom: () => void;
+  readonly #listeners: (() => void)[] = [];
   readonly #seen = new Map<Account, PoolAccount>();
   readonly #forget = new Map<PoolAccount, () => void>();
   #shares = 0;
@@ -138,12 +138,15 @@ export class PoolAccounts {
   /**
    * @param size the number of the pool's connections
    * @param maxWaitMs the longest wait of a request
-   * @param onRoom called when a client may run more than before
    */
-  constructor(size: number, maxWaitMs: number, onRoom: () => void) {
+  constructor(size: number, maxWaitMs: number) {
     this.#size = size;
     this.#maxWaitMs = maxWaitMs;
-    this.#onRoom = onRoom;
+  }
+
+  /** Calls `listener` when a client may run more than before, until these accounts are closed. */
+  onRoom(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Whether more than one client was seen in the last minute. */
@@ -217,7 +220,10 @@ export class PoolAccounts {
     const own = new PoolAccount(account, new Backlog(this.#maxWaitMs, this.#size), now);
     this.#seen.set(account, own);
     this.#shares += own.share;
-    this.#forget.set(own, account.onRoom(this.#onRoom));
+    const wake = () => {
+      for (const listener of this.#listeners) listener();
+    };
+    this.#forget.set(own, account.onRoom(wake));
     return own;
   }
 }

@@ -87,7 +87,8 @@ export class Pool implements SessionEvents {
     // A request does not count while a session is being opened for it.
     const connecting = () => this.#source.connecting;
     this.admission = new Admission(() => settings.queue + connecting(), connecting);
-    this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs, () => this.#serve());
+    this.accounts = new PoolAccounts(settings.size, settings.maxWaitMs);
+    this.accounts.onRoom(() => this.#serve());
     const rules: TurnRules = {
       mayTake: (account) => this.#mayTake(account),
       isBelowShare: (account) => this.isBelowShare(account),

@@ -46,6 +46,7 @@ export class ReservedSessions implements Waitlist {
       isBelowShare: (own) => this.#isBelowShare(own),
     });
     pool.admission.addWaitlist(this);
+    pool.accounts.onRoom(() => this.#fill());
   }
 
   /**
@@ -68,6 +69,7 @@ export class ReservedSessions implements Waitlist {
   }
 
   #mayTake(own: PoolAccount): boolean {
+    if (!mayRun(own)) return false;
     const forOthers = this.#pool.accounts.isShared ? reservedRoom(this.#max) : 0;
     return (
       this.room > keptFree(forOthers, this.count - own.reserved) ||
@@ -168,4 +170,9 @@ export class ReservedSessions implements Waitlist {
     this.#pool.accounts.of(request.waitLimit.account).reserved += 1;
     request.reserved();
   }
+}
+
+/** At `max_in_flight` a BEGIN would only keep its place from other clients. */
+function mayRun({ account, reserved }: PoolAccount): boolean {
+  return account.room > 0 && reserved < account.maxInFlight;
 }

@@ -14,7 +14,7 @@ import type { Session } from '../../../../../src/worker/servers/pool/session.ts'
 import { createAccount, createLimit } from '../../../support/wait-limit.ts';
 
 const together = 32;
-const pool = { accounts: new PoolAccounts(8, 5_000, () => {}), isBelowShare: () => false };
+const pool = { accounts: new PoolAccounts(8, 5_000), isBelowShare: () => false };
 
 /** A pipeline session on a connection that only counts, and the numbers of the statements that were written or sent away. */
 function create() {
@@ -103,7 +103,7 @@ test('a statement that has waited for too long to be written is sent elsewhere; 
 
 /** Statements of several clients on one session, and the order in which they are written. */
 function createShared() {
-  const accounts = new PoolAccounts(8, 5_000, () => {});
+  const accounts = new PoolAccounts(8, 5_000);
   const connection: Pick<Connection, 'isLost' | 'sendTogether'> = {
     isLost: false,
     sendTogether: () => {},

@@ -16,7 +16,7 @@ type Request = Queued & { readonly name: string };
 
 /** A queue whose clock and rules a test has in its hands. */
 function create() {
-  const accounts = new PoolAccounts(8, 5_000, () => {});
+  const accounts = new PoolAccounts(8, 5_000);
   const blocked = new Set<Account>();
   const below = new Set<Account>();
   const queue = new FairQueue<Request>(accounts, {
@@ -235,7 +235,7 @@ test('a share that SIGHUP has changed counts within seconds, and is never less t
 
 test('the time of a client is that of all its pools, of what runs too', () => {
   const account = createAccount();
-  const [one, other] = [1, 2].map(() => new PoolAccounts(8, 5_000, () => {}));
+  const [one, other] = [1, 2].map(() => new PoolAccounts(8, 5_000));
   const at = (accounts: PoolAccounts | undefined) => accounts?.arrive(account, 0) as PoolAccount;
   at(one).begin(1_000);
   at(other).begin(2_000);
@@ -250,7 +250,7 @@ test('the time of a client is that of all its pools, of what runs too', () => {
 });
 
 test('a client that returns starts level with those that wait, and has saved up no time', () => {
-  const accounts = new PoolAccounts(16, 5_000, () => {});
+  const accounts = new PoolAccounts(16, 5_000);
   const busy = createAccount({ name: 'busy' });
   const quiet = createAccount({ name: 'quiet' });
   accounts.noteWait(true, 0);

@@ -215,7 +215,7 @@ test('Retry-After follows the client’s own backlog, and has up to a quarter mo
 
 /** Requests that reserve sessions in a pool of that size. */
 function createReserved(size: number) {
-  const { pool } = create(size);
+  const { pool, ask, finish } = create(size);
   const reserved = new ReservedSessions(pool);
   const log: string[] = [];
   const acquire = (account: Account, count: number) => {
@@ -229,7 +229,7 @@ function createReserved(size: number) {
       reserved.acquire(request);
     }
   };
-  return { pool, reserved, log, acquire };
+  return { pool, reserved, log, acquire, ask, finish };
 }
 
 test('a client that holds transactions leaves an eighth of their room to others', () => {
@@ -263,6 +263,22 @@ test('a client below its share is the next one to begin a transaction', () => {
   reserved.release(loud);
   reserved.release(loud);
   assert.deepEqual(log.slice(3), ['quiet', 'loud']);
+  reserved.close();
+  void pool.close();
+});
+
+test('a client at max_in_flight takes no places of transactions that it could not use', async () => {
+  const { pool, reserved, log, acquire, ask, finish } = createReserved(8);
+  const small = createAccount({ name: 'small', maxInFlight: 2 });
+  ask(small, 2);
+  await turns();
+  acquire(small, 4);
+  assert.deepEqual([log, reserved.count], [[], 0]);
+  acquire(createAccount({ name: 'other' }), 2);
+  assert.deepEqual(log.splice(0), ['other', 'other']);
+  // A place in the room that is left is taken at once, and no more places than may be in flight.
+  finish(small);
+  assert.deepEqual(log, ['small', 'small']);
   reserved.close();
   void pool.close();
 });

@@ -19,7 +19,7 @@ function create(places: number, spare = 0) {
     () => places,
     () => spare,
   );
-  const accounts = new PoolAccounts(4, 5_000, () => {});
+  const accounts = new PoolAccounts(4, 5_000);
   const rules = { mayTake: () => true, isBelowShare: () => false };
   const queue = new Queue(admission, accounts, rules, () => true);
   const createWaiter = (

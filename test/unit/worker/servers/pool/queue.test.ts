@@ -14,7 +14,7 @@ import { createAccount, createLimit } from '../../../support/wait-limit.ts';
 function createQueue() {
   const admission = new Admission(() => 10);
   const rules = { mayTake: () => true, isBelowShare: () => false };
-  const queue = new Queue(admission, new PoolAccounts(4, 5_000, () => {}), rules, () => true);
+  const queue = new Queue(admission, new PoolAccounts(4, 5_000), rules, () => true);
   const refused: string[] = [];
   const names = new Map<Waiter, string>();
   const account = createAccount();
