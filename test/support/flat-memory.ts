@@ -45,5 +45,9 @@ export async function heldBack(database: Database, table: string): Promise<void>
     seen = now;
     return alike === looksAlike;
   };
-  await eventually('the server waits for its reader', isStill, { everyMs: lookMs });
+  try {
+    await eventually('the server waits for its reader', isStill, { everyMs: lookMs });
+  } catch (cause) {
+    throw new Error(`the server does not wait for its reader; at last: ${seen}`, { cause });
+  }
 }

@@ -231,6 +231,7 @@ test('each form keeps its result, its values and its key, also while another one
       await attempt(page, 'slow');
       await said(page, /^1 row · /);
       await attempt(page, 'order');
+      await page.locator('#param-id').waitFor();
       assert.equal(await page.textContent('#call-notice'), '');
       await page.click('#call-run');
       await said(page, /^1 row · /);

@@ -1,7 +1,8 @@
 // nginx as a shared cache before a gateway, on a unix socket of its own.
 import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createReply, type Reply } from '../../../support/ask.ts';
 import { blackBox } from '../../../support/black-box.ts';
@@ -60,7 +61,8 @@ export async function startNginxCache(
   );
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   kill = () => child.kill('SIGKILL');
-  await eventually('nginx listens', () => existsSync(socketPath));
+  // The socket's file exists before nginx listens on it.
+  await eventually('nginx accepts connections', () => canConnect(socketPath));
   return {
     get: (target, headers = {}) => ask(socketPath, target, headers),
     stop: async () => {
@@ -69,6 +71,15 @@ export async function startNginxCache(
       workspace.remove();
     },
   };
+}
+
+function canConnect(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
 }
 
 function ask(
