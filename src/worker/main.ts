@@ -223,8 +223,13 @@ function drain(socketStays: boolean): void {
 function stopNow(): void {
   if (running === null) end(exitCodes.ok);
   running.isDraining = true;
-  running.service.stopNow().then(
-    () => report(() => end(exitCodes.ok)),
+  const { service } = running;
+  const finish = () => {
+    service.cutConnections();
+    end(exitCodes.ok);
+  };
+  service.stopNow().then(
+    () => report(finish),
     (error: unknown) => crash('the stop failed', error),
   );
 }

@@ -353,7 +353,7 @@ export class Service {
       async () => {
         await this.stopNow();
         void this.#forwarded?.close();
-        this.#http.destroyConnections();
+        this.cutConnections();
       },
       () => {},
     );
@@ -389,6 +389,11 @@ export class Service {
     for (const exchange of [...this.live]) exchange.giveUp();
     const isOver = () => this.#http.inFlight === 0 || performance.now() - since >= answerBoundMs;
     while (!isOver()) await pause(answerCheckMs);
+  }
+
+  /** Ends all connections of clients at once: replies of which a part is missing by a reset, which the end of the process would not send. */
+  cutConnections(): void {
+    this.#http.destroyConnections();
   }
 
   #endTransactions(): Promise<void> {

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import type { Indexed } from '../../shared/indexed-set.ts';
 import type { Failure } from '../failure/failure.ts';
+import { resetConnection } from './failure-reply.ts';
 import type { ParsedHead } from './head-parser.ts';
 import { Intake, type IntakeEvents, type IntakeSettings } from './intake.ts';
 import { OutgoingReply, type ReplyConnection } from './reply.ts';
@@ -95,6 +96,11 @@ export class Connection implements Indexed, IntakeEvents, BodySource, ReplyConne
     return this.current === null || this.current.reply.headersSent;
   }
 
+  /** Whether the head of a reply has left, and its last byte has not been written. */
+  get hasBegunReply(): boolean {
+    return this.current?.reply.headersSent === true && !this.current.reply.writableEnded;
+  }
+
   /** Whether a request has begun and has not come to its end. */
   get isReceiving(): boolean {
     return this.intake.isInHead || this.#received?.complete === false;
@@ -136,6 +142,13 @@ export class Connection implements Indexed, IntakeEvents, BodySource, ReplyConne
     if (on !== this.socket.isPaused()) return;
     if (on) this.socket.resume();
     else this.socket.pause();
+  }
+
+  /** Ends the connection at once. A reply of which something has left must not look whole. */
+  cut(): void {
+    const { reply } = this.current ?? {};
+    if (reply?.headersSent === true && !reply.writableFinished) resetConnection(this.socket);
+    else this.socket.destroy();
   }
 
   /** The socket is closed, or is not used any more. */

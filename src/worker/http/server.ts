@@ -6,6 +6,7 @@ import { BufferedInput } from './buffered-input.ts';
 import type { Answering, Connection } from './connection.ts';
 import { Connections } from './connections.ts';
 import { endSocket, endWithFailure, resetConnection, sendFailure } from './failure-reply.ts';
+import { Handshakes } from './handshakes.ts';
 import type { HeadForm } from './head-form.ts';
 import { maxHeadersBytes } from './head-parser.ts';
 import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
@@ -77,6 +78,7 @@ export class HttpServer {
   readonly #connections: Connections;
   readonly #buffered: BufferedInput;
   readonly #ticks: Ticks;
+  readonly #handshakes = new Handshakes();
   readonly #budget = new LoopBudget((connection: Connection) => this.#goOn(connection));
   #phase: Phase = 'serving';
   #inFlight = 0;
@@ -118,7 +120,11 @@ export class HttpServer {
 
   /** How many clients are connected, and how many were refused so far because there were too many. */
   get connections(): { readonly open: number; readonly refused: number } {
-    return { open: this.#connections.clients, refused: this.#refused };
+    return { open: this.#clients, refused: this.#refused };
+  }
+
+  get #clients(): number {
+    return this.#connections.clients + this.#handshakes.count;
   }
 
   /** Bytes of requests that have not been read to their end, of all clients together. */
@@ -133,7 +139,7 @@ export class HttpServer {
 
   /** Ends all connections at once. */
   destroyConnections(): void {
-    for (const { socket } of this.#connections) socket.destroy();
+    for (const connection of this.#connections) connection.cut();
   }
 
   // Connections
@@ -143,26 +149,40 @@ export class HttpServer {
     const server =
       tls === null
         ? createServer({ allowHalfOpen: true, noDelay: true })
-        : createSecureServer(tls, timeouts.headersMs);
+        : createSecureServer(tls, timeouts.headersMs, this.#handshakes);
     // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
     server.maxConnections = connections.served + connections.reserved;
     server.on('drop', () => {
       this.#refused += 1;
     });
+    if (tls !== null) server.on('connection', (socket: Socket) => this.#boundHandshake(socket));
     server.on(tls === null ? 'connection' : 'secureConnection', (socket) => this.#open(socket));
     return server;
   }
 
+  /** Beyond the limit a handshake may take as long as a request: the reserve is for health checks. */
+  #boundHandshake(socket: Socket): void {
+    const { connections, timeouts } = this.#settings;
+    if (this.#clients <= connections.served) return;
+    const timer = setTimeout(() => {
+      if (!this.#handshakes.includes(socket)) return;
+      this.#refused += 1;
+      socket.destroy();
+    }, timeouts.beyondLimitMs);
+    socket.once('close', () => clearTimeout(timer));
+  }
+
   #open(socket: Socket): void {
-    const isBeyondLimit = this.#connections.clients >= this.#settings.connections.served;
+    const isBeyondLimit = this.#clients >= this.#settings.connections.served;
     this.#connections.open(socket, isBeyondLimit, false);
     if (this.#phase === 'closing') socket.pause();
     if (isBeyondLimit) this.#refused += 1;
   }
 
-  /** The client has ended its side. It is taken to be gone: what has been written still leaves. */
+  /** The client has ended its side. It is taken to be gone: a reply that is written in full still leaves. */
   #inputEnded(connection: Connection): void {
     if (connection.isReceiving) this.#refuseInTurn(connection, endedEarly);
+    else if (connection.hasBegunReply) connection.cut();
     else connection.socket.end();
   }
 
@@ -310,7 +330,10 @@ export class HttpServer {
     this.#phase = 'closing';
     for (const { current, intake, socket } of this.#connections) {
       if (current === null) socket.pause();
-      else if (!intake.hasWhole) current.reply.shouldKeepAlive = false;
+      // From a head that has left, the client knows that it may send another request.
+      else if (!current.reply.headersSent && !intake.hasWhole) {
+        current.reply.shouldKeepAlive = false;
+      }
     }
     const unused = new WeakSet<Connection>();
     // Repeated: what looked like another request may have been a part of a body.

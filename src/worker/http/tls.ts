@@ -6,6 +6,7 @@ import {
   TLSSocket,
   Server as TlsServer,
 } from 'node:tls';
+import type { Handshakes } from './handshakes.ts';
 
 /** PEM texts of a certificate and its key. */
 export type KeyPair = { readonly cert: string; readonly key: string };
@@ -47,8 +48,13 @@ export function transportOf(socket: Socket): Socket | undefined {
 /**
  * Creates a server whose `secureConnection` has sockets that `transportOf` knows.
  * @param handshakeMs how long a handshake may take
+ * @param handshakes has those that go on
  */
-export function createSecureServer(pair: KeyPair, handshakeMs: number): TlsServer {
+export function createSecureServer(
+  pair: KeyPair,
+  handshakeMs: number,
+  handshakes: Handshakes,
+): TlsServer {
   const server = createTlsServer({
     ...secureOptions(pair),
     handshakeTimeout: handshakeMs,
@@ -56,23 +62,11 @@ export function createSecureServer(pair: KeyPair, handshakeMs: number): TlsServe
     allowHalfOpen: true,
     noDelay: true,
   });
-  // A TLS connection does not tell which socket it uses. The peer's address and port are the same.
-  const accepted = new Map<string, Socket>();
-  server.on('connection', (socket: Socket) => {
-    const peer = peerOf(socket);
-    accepted.set(peer, socket);
-    socket.once('close', () => {
-      if (accepted.get(peer) === socket) accepted.delete(peer);
-    });
-  });
+  server.on('connection', (socket: Socket) => handshakes.begin(socket));
   server.prependListener('secureConnection', (secure) => {
-    const socket = accepted.get(peerOf(secure));
+    const socket = handshakes.finish(secure);
     if (socket !== undefined) transports.set(secure, socket);
   });
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }

@@ -1,13 +1,16 @@
 // The promise of HTTPS: TLS 1.3, and of TLS 1.2 only what keeps recorded traffic secret, whatever certificate is in use.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type ConnectionOptions, connect } from 'node:tls';
+import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
+import { serveHttp } from '../../support/http-server.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-tls-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -73,4 +76,35 @@ test('a server offers TLS 1.3 and forward secrecy with authenticated encryption 
       assert.deepEqual(agreed, { version: 'TLSv1.2', suite: `ECDHE-RSA-${suite}`, subject });
     }
   }
+});
+
+test('TCP connections that are silent in the handshake count, and leave room for health checks', async (t) => {
+  const pair = authority.issue('crowded', { algorithm: 'rsa' });
+  const [served, reserved] = [4, 2];
+  const { http, port, end } = await serveHttp(
+    (_request, reply, isBeyondLimit) => reply.end(isBeyondLimit ? 'health' : 'anything'),
+    {
+      tls: { cert: readFileSync(pair.cert, 'utf8'), key: readFileSync(pair.key, 'utf8') },
+      connections: { served, reserved },
+      timeouts: { ...clientTimeouts, headersMs: 3_600_000, beyondLimitMs: 100 },
+    },
+  );
+  const silent = Array.from({ length: served + reserved }, () => connectTcp(port, '127.0.0.1'));
+  t.after(() => {
+    for (const socket of silent) socket.destroy();
+    end();
+  });
+  const ask = () =>
+    new Promise<string>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+      let text = '';
+      socket.on('data', (bytes) => {
+        text += bytes;
+      });
+      socket.on('error', () => {}).once('close', () => resolve(text));
+      socket.end('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+    });
+  await eventually('those within the limit remain', () => http.connections.open === served);
+  assert.equal(http.connections.refused, reserved);
+  assert.match(await ask(), /health$/);
 });

@@ -144,3 +144,48 @@ test('a stop does not wait for a connection on which nothing has come, and answe
     end();
   }
 });
+
+/** A request whose reply is streamed: its head and a part have come, and the test has the rest. */
+async function beginStream(port: number, replies: readonly OutgoingReply[], version: string) {
+  const client = await openRaw(port);
+  client.send(`GET / HTTP/${version}\r\nHost: localhost\r\n\r\n`);
+  await eventually('it is handled', () => replies.length === 1);
+  const [reply] = replies as [OutgoingReply];
+  reply.writeHead(200, []);
+  reply.write('a part');
+  await eventually('the part has come', () => client.unread() > 0);
+  return { client, reply };
+}
+
+test('a reply that ends with its connection is reset if a part is missing: at a stop, and if the client ends its side', async (t) => {
+  for (const how of ['stop', 'half-close'] as const) {
+    const replies: OutgoingReply[] = [];
+    const { http, port, end } = await serveHttp((_request, reply) => void replies.push(reply));
+    t.after(end);
+    const { client } = await beginStream(port, replies, '1.0');
+    if (how === 'stop') http.destroyConnections();
+    else client.socket.end();
+    assert.equal(await client.ended(), 'reset', how);
+    assert.match(client.received(), /\r\n\r\na part$/);
+  }
+});
+
+test('a stop answers a request behind a reply that has promised keep-alive before it', async (t) => {
+  const replies: OutgoingReply[] = [];
+  const { http, port, end } = await serveHttp((request, reply) => {
+    if (request.url === '/next') reply.end('next');
+    else replies.push(reply);
+  });
+  t.after(end);
+  const { client, reply } = await beginStream(port, replies, '1.1');
+  const drained = http.drain(500, false, () => {});
+  const [first, second] = ['GET /next HTTP/1.1\r\nHo', 'st: localhost\r\n\r\n'];
+  client.send(first);
+  await eventually('it has come', () => http.bufferedBytes === first.length);
+  reply.end();
+  assert.equal((await client.reply()).header('connection'), 'keep-alive');
+  client.send(second);
+  const answered = await client.reply();
+  assert.deepEqual([String(answered.body), answered.header('connection')], ['next', 'close']);
+  await drained;
+});
