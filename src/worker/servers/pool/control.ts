@@ -226,7 +226,9 @@ export class Control implements Reconnecting {
     const connection = this.#connection;
     if (connection === null) return;
     const check = Promise.all([ping(connection), this.#forgetEnded(connection)]);
-    if (await this.#within(connection, check)) this.#pingLater();
+    await this.#within(connection, check);
+    // The server may refuse the question about the process list, and be there.
+    if (!connection.isLost) this.#pingLater();
   }
 
   async #forgetEnded(connection: Connection): Promise<void> {

@@ -2,6 +2,7 @@
 // The test cannot choose from outside which server it reaches, so the connections are made up.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ServerIdentity } from '../../../../../src/shared/mysql/identity.ts';
 import { Control } from '../../../../../src/worker/servers/pool/control.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
@@ -134,4 +135,30 @@ test('a control connection that is closed is not opened again when the server is
   control.close();
   reachability.returned();
   assert.equal(attempts, 1);
+});
+
+test('it goes on asking whether the server is there when that refuses to list its processes', async (t) => {
+  const connection = createScriptedConnection((statement) => {
+    if (statement.includes('@@hostname')) return { rows: [['db1', '3306', '1', '1700000100']] };
+    if (statement.includes('Uptime')) return { rows: [['Uptime', '100']] };
+    return statement.includes('PROCESSLIST') ? { errno: 1142 } : 'ok';
+  });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const control = new Control(
+    async () => connection,
+    new Reachability(silentLog, { address: 'db', account: 'app' }),
+    silentLog,
+  );
+  started.push(control);
+  control.start();
+  const turns = async () => {
+    for (let n = 0; n < 20; n += 1) await turn();
+  };
+  await turns();
+  control.noteRunningOn(5, own);
+  for (let n = 0; n < 3; n += 1) {
+    t.mock.timers.tick(5_000);
+    await turns();
+  }
+  assert.equal(connection.sent.filter((sent) => sent === 'ping').length, 3);
 });
