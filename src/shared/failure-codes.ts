@@ -27,7 +27,7 @@ export const failures = {
   TOO_MANY_BYTES: {
     status: 503,
     meaning:
-      'requests that have not arrived in full use all the memory that they may; this was the longest',
+      'requests that have not arrived in full, or wait to be decoded, use all the memory that they may',
     repeat: 'yes',
   },
   REQUEST_TIMEOUT: {

@@ -62,6 +62,10 @@ const tooManyConnections: Failure = {
   ...refusal('TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
+const tooManyBytes: Failure = {
+  ...refusal('TOO_MANY_BYTES', 'Too many long requests wait to be decoded. Nothing was executed.'),
+  retryAfterSeconds: 1,
+};
 const unknownExpectation = refusal(
   'UNKNOWN_EXPECTATION',
   'The only supported Expect is 100-continue.',
@@ -281,15 +285,21 @@ export class App {
    */
   #decide(received: Received, endpoint: SqlEndpoint, body: Buffer | null): void {
     const { request, response, record, head } = received;
-    const isLong = (body ?? head.query ?? '').length > longFrom;
+    const { length } = body ?? head.query ?? '';
+    const isLong = length > longFrom;
     const call: Call = { request, response, record, head, body: body ?? noBody, isLong };
+    const { longWork } = this.#parts;
+    if (isLong && !longWork.hasRoomFor(length)) {
+      reject(request, response, record, tooManyBytes, false);
+      return;
+    }
     try {
       const deciding = endpoint.decide(call);
       if (!isLong) {
         this.#carryOutBehind(allAtOnce(deciding), call);
         return;
       }
-      const decided = this.#parts.longWork.do(deciding);
+      const decided = longWork.do(deciding, length);
       void this.#carryOutInOrder(findNamed(call.body), decided, call);
     } catch (cause) {
       this.#endFaulted(response, record, cause);

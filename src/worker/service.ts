@@ -154,7 +154,7 @@ export class Service {
       identify: this.#identifier.identify,
       observer: { needsAddresses: accessLog !== null, observe },
       nextRequestId,
-      longWork: new LongWork(),
+      longWork: new LongWork(maxBufferedBytes(config)),
       held: this.#held,
     });
     this.#http = this.#createHttp(app, peers, nextRequestId, observe);
@@ -231,7 +231,7 @@ export class Service {
       {
         maxUrlBytes: maxRequestBytes,
         heads: rulesOf[compat].looseHeads ? oldHeads : strictHeads,
-        maxBufferedBytes: Math.max(minBufferedBytes, 4 * maxRequestBytes),
+        maxBufferedBytes: maxBufferedBytes(this.#config),
         keepaliveTimeoutMs,
         connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
         timeouts: clientTimeouts,
@@ -536,4 +536,9 @@ function loadRowModule(log: Log, arenaBytes: number): RowModule | null {
     log.warn('rows are written without WebAssembly', { reason: (error as Error).message });
     return null;
   }
+}
+
+/** How many bytes of requests a worker keeps that are incomplete, and as many of those that wait to be decoded. */
+function maxBufferedBytes({ maxRequestBytes }: Pick<Config, 'maxRequestBytes'>): number {
+  return Math.max(minBufferedBytes, 4 * maxRequestBytes);
 }

@@ -25,14 +25,34 @@ export class LongWork {
   readonly #turns: Turns;
   /** The first has the next turn. */
   readonly #jobs: Job[] = [];
+  readonly #maxBytes: number;
+  #bytes = 0;
   #isDue = false;
 
-  constructor(turns: Turns = turnsOfEventLoop) {
+  /** @param maxBytes how many bytes of requests may wait for their work, or be worked on */
+  constructor(maxBytes: number, turns: Turns = turnsOfEventLoop) {
+    this.#maxBytes = maxBytes;
     this.#turns = turns;
   }
 
-  /** Does all of it. Resolves with its result; rejects with what it throws. The first piece runs after other work that is due. */
-  do<Result>(work: Pieces<Result>): Promise<Result> {
+  /** Whether a request of so many bytes may be worked on beside the others. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#bytes + bytes <= this.#maxBytes;
+  }
+
+  /**
+   * Does all of the work for a request. Resolves with its result; rejects with what it throws. The first piece runs after other work that is
+   * due.
+   * @param bytes the length of the request
+   */
+  do<Result>(work: Pieces<Result>, bytes: number): Promise<Result> {
+    this.#bytes += bytes;
+    return this.#do(work).finally(() => {
+      this.#bytes -= bytes;
+    });
+  }
+
+  #do<Result>(work: Pieces<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#jobs.push(() => {
         try {

@@ -99,6 +99,33 @@ test('incomplete requests hold at most 64 MiB together, and the largest are refu
   for (const { socket } of hoarders) socket.destroy();
 });
 
+test('requests that wait to be decoded hold at most 64 MiB together, and those beyond are refused', async () => {
+  const numbers = '123456789012,'.repeat(0.07 * maxRequestBytes);
+  const body = `{"sql":"select 1","params":[${numbers}1]}`;
+  const start = `POST /v1/query HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const clients = await Promise.all(
+    Array.from({ length: 100 }, () => openRaw(gateway.port, { tellsResets: false })),
+  );
+  // Sixty wait for their last byte, so that the others arrive while those are decoded.
+  const [first, second] = [clients.slice(0, 60), clients.slice(60)];
+  for (const { send } of first) send(start + body.slice(0, -1));
+  await eventually('they are in the worker', () => {
+    const sockets = serverSockets(gateway.port);
+    return (
+      first.every(({ socket }) => socket.writableLength === 0) &&
+      sockets.every(({ unreadBytes }) => unreadBytes === 0)
+    );
+  });
+  for (const { send } of first) send('}');
+  for (const { send } of second) send(start + body);
+  const replies = await Promise.all(clients.map(({ reply }) => reply()));
+  const refused = replies.filter(({ status }) => status === 503);
+  assert.ok(refused.length > 0 && refused.length < 40, `${refused.length}`);
+  for (const reply of refused) assert.match(String(reply.body), /wait to be decoded/);
+  assert.deepEqual([...new Set(replies.map(({ status }) => status))].sort(), [413, 503]);
+  for (const { close } of clients) close();
+});
+
 test('an idle connection is kept for keepalive_timeout, and then ends', async () => {
   const client = await openRaw(gateway.port);
   const fromMs = performance.now();

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import type { Pieces } from '../../../../src/shared/pieces.ts';
 import { LongWork, type Turns } from '../../../../src/worker/request/long-work.ts';
 
+const plenty = 1_000;
+
 /** A clock that each piece moves on by a millisecond, and turns that the test gives. */
 function createTurns() {
   let now = 0;
@@ -22,7 +24,7 @@ function createTurns() {
 
 test('a job goes on for a turn, and then waits for the others', async () => {
   const { turns, giveTurn, pass, waiting } = createTurns();
-  const work = new LongWork(turns);
+  const work = new LongWork(plenty, turns);
   let pieces = 0;
   function* count(): Pieces<string> {
     for (; pieces < 20; pieces += 1) {
@@ -31,7 +33,7 @@ test('a job goes on for a turn, and then waits for the others', async () => {
     }
     return 'done';
   }
-  const done = work.do(count());
+  const done = work.do(count(), 1);
   assert.equal(pieces, 0, 'nothing runs before the caller goes on');
   const seen: number[] = [];
   while (giveTurn()) seen.push(pieces);
@@ -42,7 +44,7 @@ test('a job goes on for a turn, and then waits for the others', async () => {
 
 test('several jobs take turns, one turn at a time for all of them', async () => {
   const { turns, giveTurn, pass, waiting } = createTurns();
-  const work = new LongWork(turns);
+  const work = new LongWork(plenty, turns);
   const order: string[] = [];
   function* job(name: string): Pieces<void> {
     for (let piece = 0; piece < 16; piece += 1) {
@@ -51,7 +53,7 @@ test('several jobs take turns, one turn at a time for all of them', async () => 
       yield;
     }
   }
-  const all = Promise.all(['a', 'b', 'c'].map((name) => work.do(job(name))));
+  const all = Promise.all(['a', 'b', 'c'].map((name) => work.do(job(name), 1)));
   while (giveTurn()) assert.ok(waiting.length <= 1);
   await all;
   assert.deepEqual(order.slice(0, 6), ['a', 'b', 'c', 'a', 'b', 'c']);
@@ -59,7 +61,7 @@ test('several jobs take turns, one turn at a time for all of them', async () => 
 
 test('an error of a job belongs to that job', async () => {
   const { turns, giveTurn } = createTurns();
-  const work = new LongWork(turns);
+  const work = new LongWork(plenty, turns);
   // biome-ignore lint/correctness/useYield: it throws before it could
   function* broken(): Pieces<never> {
     throw new Error('broken');
@@ -68,9 +70,24 @@ test('an error of a job belongs to that job', async () => {
     yield;
     return 7;
   }
-  const failed = assert.rejects(work.do(broken()), /broken/);
-  const done = work.do(whole());
+  const failed = assert.rejects(work.do(broken(), 1), /broken/);
+  const done = work.do(whole(), 1);
   while (giveTurn());
   await failed;
   assert.equal(await done, 7);
+});
+
+test('requests that wait for their work have no more bytes than they may, and what has ended makes room', async () => {
+  const { turns, giveTurn } = createTurns();
+  const work = new LongWork(100, turns);
+  // biome-ignore lint/correctness/useYield: it throws before it could
+  function* broken(): Pieces<never> {
+    throw new Error('broken');
+  }
+  assert.ok(work.hasRoomFor(100) && !work.hasRoomFor(101));
+  const failed = assert.rejects(work.do(broken(), 60));
+  assert.ok(work.hasRoomFor(40) && !work.hasRoomFor(41));
+  while (giveTurn());
+  await failed;
+  assert.ok(work.hasRoomFor(100));
 });
