@@ -1,29 +1,34 @@
-// The records of a CSV text.
+// A result as a CSV text, as the gateway writes it. Its own could not say that it was cut. Pure.
+import { Digits, type Exact, parseExact } from './exact-json.ts';
 
-/** Some records of a text. */
-export type Records = {
-  readonly text: string;
-  readonly count: number;
-  /** The text had more. */
-  readonly isCut: boolean;
+/** The columns of a result, and its rows as arrays in JSON. */
+type Table = {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly lines: readonly string[];
 };
 
+const yearDigits = 4;
+
 /**
- * Takes the header and the first `most` records. Each ends with a line break; one within quotes is part of a value.
+ * Writes the names of the columns and the rows. NULL is an empty field, and an empty text is quoted.
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
-export function takeRecords(text: string, most: number): Records {
-  let isQuoted = false;
-  // The header is not counted.
-  let count = -1;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) isQuoted = !isQuoted;
-    if (code !== 0x0a || isQuoted) continue;
-    count += 1;
-    if (count === most) {
-      return { text: text.slice(0, at + 1), count, isCut: at + 1 < text.length };
-    }
-  }
-  return { text, count, isCut: false };
+export function writeCsv({ columns, lines }: Table): string {
+  const header = columns.map(({ name }) => quoteIfNeeded(name));
+  const rows = lines.map((line) => {
+    const cells = parseExact(line) as readonly Exact[];
+    return cells.map((cell, at) => writeField(cell, columns[at]?.type ?? ''));
+  });
+  return [header, ...rows].map((fields) => `${fields.join(',')}\r\n`).join('');
+}
+
+function writeField(cell: Exact, type: string): string {
+  if (cell === null) return '';
+  if (typeof cell === 'string') return quoteIfNeeded(cell);
+  const text = cell instanceof Digits ? cell.text : String(cell);
+  return type === 'YEAR' ? text.padStart(yearDigits, '0') : text;
+}
+
+function quoteIfNeeded(text: string): string {
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,7 +1,7 @@
 // The pane for a query: its text, its options, its plan, and its result.
-import type { Ask } from './ask.ts';
+import { type Ask, AskError } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
-import { takeRecords } from './csv.ts';
+import { writeCsv } from './csv.ts';
 import { element, find } from './elements.ts';
 import { formatCurl, formatRows } from './format.ts';
 import { openHistory } from './history.ts';
@@ -27,6 +27,8 @@ export type QueryPane = {
 const isPlan = /^\s*(?:explain|describe|desc|analyze)\b/i;
 /** MariaDB does not even explain a write READ ONLY. With EXPLAIN directly before it, it is not executed. */
 const isWrite = /^\s*(?:insert|replace|update|delete)\b/i;
+
+const unwatched: ReplyEvents = { columns: () => {}, rows: () => {} };
 
 /** @param needsToken whether requests need a token. @param chosen called when another section is chosen */
 export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () => void): QueryPane {
@@ -60,21 +62,24 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
     output.fail('Write a statement first.');
     sql.focus();
   };
-  const body = (isReadOnly: boolean, text = sql.value, maxRows = Number(rows.value)) =>
+  const body = (isReadOnly: boolean, text = sql.value) =>
     JSON.stringify({
       sql: text,
       ...(isReadOnly && { read_only: true }),
-      max_rows: maxRows,
+      max_rows: Number(rows.value),
       json: 'string',
       ...(section.value !== '' && { section: section.value }),
     });
+  const send = (text: string, signal: AbortSignal) => {
+    const accept = 'application/x-ndjson, application/json;q=0.9';
+    return ask('/v1/query', { method: 'POST', body: text, accept, signal });
+  };
   const runBody = (text: string, events: ReplyEvents) =>
     start(async (signal) => {
       keep();
       const startedAt = performance.now();
       output.begin();
-      const accept = 'application/x-ndjson, application/json;q=0.9';
-      const response = await ask('/v1/query', { method: 'POST', body: text, accept, signal });
+      const response = await send(text, signal);
       const reply = await readReply(response, events);
       output.finish(reply, response, performance.now() - startedAt);
     });
@@ -91,14 +96,12 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean, chosen: () =>
   const download = () =>
     start(async (signal) => {
       output.wait(0);
-      const most = Number(rows.value);
-      // CSV cannot say that it was cut: one more row shows it.
-      const text = body(true, sql.value, most + 1);
-      const asked = { method: 'POST', body: text, accept: 'text/csv', signal };
-      const response = await ask('/v1/query', asked);
-      const records = takeRecords(await response.text(), most);
-      saveFile(`${section.value || 'result'}.csv`, new Blob([records.text], { type: 'text/csv' }));
-      const count = formatRows(records.count, records.isCut);
+      const { results } = await readReply(await send(body(true), signal), unwatched);
+      const [result] = results;
+      if (result === undefined) throw new AskError(0, 'The statement has no rows to save.');
+      const file = new Blob([writeCsv(result)], { type: 'text/csv' });
+      saveFile(`${section.value || 'result'}.csv`, file);
+      const count = formatRows(result.lines.length, result.isTruncated);
       output.report(`The rows were read again, READ ONLY, and saved as CSV: ${count}.`);
     });
   const copyCurl = async () => {

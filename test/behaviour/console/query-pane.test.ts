@@ -14,7 +14,15 @@ import { useSharedGateway } from '../../support/use-gateway.ts';
 const { gateway, database } = useSharedGateway({
   prepare: async (prepared) => {
     await createNumbers(prepared);
-    await prepared.query('create table note (id int auto_increment primary key, text text)');
+    await prepared.query(`
+      create table note (id int auto_increment primary key, text text);
+      create table kinds (a bigint unsigned, b decimal(30, 10), c double, d float, e bit(9), f year, g date, h datetime(6),
+        i time(3), j varchar(40), k varbinary(9), l json, m point, n tinyint(1), o enum('x', 'y'), p char(3));
+      insert into kinds values
+        (18446744073709551615, '12345678901234567890.0123456789', 1e300, 0.1, b'101', 0, '2026-01-31', '2026-01-31 23:59:59.123456',
+          '-838:59:59.000', 'a "b", é\\r\\n', x'00ff', '{"a": [1, null]}', point(1, 2), 1, 'y', 'x'),
+        (0, -0.5, -1e-7, 1e10, b'0', 2026, '0001-01-01', '1000-01-01', '00:00:00', '', '', '""', null, null, null, ''),
+        (null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null)`);
   },
 });
 let browser: Browser;
@@ -192,6 +200,18 @@ test('tells when a CSV file does not have all rows, and only then', async () => 
     const words = 'The rows were read again, READ ONLY, and saved as CSV: 100 rows';
     assert.deepEqual(await save(101), [100, `${words}, cut: there are more.`]);
     assert.deepEqual(await save(100), [100, `${words}.`]);
+  });
+});
+
+test('saves CSV as the gateway writes it, whatever the types of the columns', async () => {
+  await withConsole(async (page) => {
+    const sql = `select * from ${database.name}.kinds`;
+    await page.fill('#sql', sql);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#query-csv')]);
+    const accept = { Accept: 'text/csv' };
+    const { status, text } = await gateway.post('/v1/query', { sql }, { headers: accept });
+    assert.equal(status, 200, text);
+    assert.equal(await readFile(await download.path(), 'utf8'), text);
   });
 });
 

@@ -1,13 +1,17 @@
-// The records of a CSV text.
+// A result as CSV. That it is as the gateway writes it is seen in the browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeRecords } from '../../../src/console/csv.ts';
+import { writeCsv } from '../../../src/console/csv.ts';
 
-test('takes as many records as are wanted, and tells whether there are more', () => {
-  const text = 'a,b\r\n1,"x\n""y"""\r\n2,\r\n3,"\r\n"\r\n';
-  assert.deepEqual(takeRecords(text, 3), { text, count: 3, isCut: false });
-  assert.deepEqual(takeRecords(text, 4), { text, count: 3, isCut: false });
-  const two = 'a,b\r\n1,"x\n""y"""\r\n2,\r\n';
-  assert.deepEqual(takeRecords(text, 2), { text: two, count: 2, isCut: true });
-  assert.deepEqual(takeRecords('a,b\r\n', 1), { text: 'a,b\r\n', count: 0, isCut: false });
+test('quotes what must be quoted, tells NULL from an empty text, and keeps digits', () => {
+  const columns = ['a', 'b, c', ''].map((name) => ({ name, type: '' }));
+  const lines = ['[9007199254740993,"x\\n\\"y\\"",null]', '["","plain",1.50]'];
+  const text = 'a,"b, c",""\r\n9007199254740993,"x\n""y""",\r\n"",plain,1.50\r\n';
+  assert.equal(writeCsv({ columns, lines }), text);
+  assert.equal(writeCsv({ columns, lines: [] }), 'a,"b, c",""\r\n');
+});
+
+test('a YEAR has four digits', () => {
+  const columns = [{ name: 'y', type: 'YEAR' }];
+  assert.equal(writeCsv({ columns, lines: ['[0]', '[2026]'] }), 'y\r\n0000\r\n2026\r\n');
 });
