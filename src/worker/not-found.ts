@@ -40,8 +40,14 @@ export function createNotFound(routes: readonly Route[]): NotFound {
     .filter(({ path, access }) => access !== 'file' && !path.endsWith('/'))
     .map(({ path }) => path.replace('/*', '/{id}'));
   const servesDrivers = paths.some((path) => path.startsWith(driverPrefix));
+  const off = switchedOff.filter(([prefix]) => !paths.some((path) => path.startsWith(prefix)));
+  const describe = (path: string): string => {
+    const near = findNearest(withoutSlash(path), paths);
+    if (near !== null) return `There is nothing at this path. Did you mean ${near}?`;
+    return off.find(([prefix]) => path.startsWith(prefix))?.[1] ?? elsewhere;
+  };
   return {
-    of: (path) => refusal('NOT_FOUND', describe(path, findNearest(withoutSlash(path), paths))),
+    of: (path) => refusal('NOT_FOUND', describe(path)),
     ofUnauthorized: (path, failure) => {
       if (servesDrivers || !path.startsWith(driverPrefix)) return failure;
       return { ...failure, message: `${failure.message} ${driversOff}` };
@@ -51,11 +57,4 @@ export function createNotFound(routes: readonly Route[]): NotFound {
 
 function withoutSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
-}
-
-/** @param near a path that is served */
-function describe(path: string, near: string | null): string {
-  if (near !== null) return `There is nothing at this path. Did you mean ${near}?`;
-  const [, off] = switchedOff.find(([prefix]) => path.startsWith(prefix)) ?? [];
-  return off ?? elsewhere;
 }

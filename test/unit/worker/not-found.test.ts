@@ -42,6 +42,15 @@ test('any other path gets the paths for SQL, and none is repeated', () => {
   }
 });
 
+test('a path below one that is served does not get the key that turns it on', () => {
+  const served = ['/console', '/console/', '/mcp', '/health', '/psdb.v1alpha1.Database/Execute'];
+  const all = [...routes, ...served.map((path) => ({ path, access: 'page' }) as Route)];
+  for (const asked of ['/console/none-at-all', '/mcp/none-at-all', '/psdb.v1alpha1.Database/Nil']) {
+    const { message } = createNotFound(all).of(asked);
+    assert.doesNotMatch(message, /not served here/, asked);
+  }
+});
+
 test('a path that a key of the configuration turns on gets that key', () => {
   for (const [asked, key] of [
     ['/psdb.v1alpha1.Database/Execute', /drivers = planetscale/],
