@@ -38,6 +38,8 @@ type ServerFacts = {
   readonly isRemembered: boolean;
   /** Why the server refused `init_sql`. */
   readonly initSqlProblem: string | null;
+  /** A character set of the session that `init_sql` has changed, as `character_set_client = latin1`; null: none. */
+  readonly foreignCharacterSet: string | null;
   /** Null: the server refused to report it. */
   readonly account: Account | null;
   readonly isReadOnly: boolean;
@@ -177,13 +179,21 @@ function findFaults(answer: Answer, server: string, isServed: boolean): readonly
       describeFailure(section, server, failure),
     );
   if (!asked.ok) return isServed ? [] : [unreachable(asked.failure)];
-  const { initSqlProblem } = asked.facts;
+  const { initSqlProblem, foreignCharacterSet } = asked.facts;
   const tableFaults = table?.ok === true ? table.facts.faults : [];
   const quoted = tableOf(section)?.quoted;
   return [
     ...(initSqlProblem === null
       ? []
       : [invalid('init_sql', `init_sql is refused by the server: ${initSqlProblem}`)]),
+    ...(foreignCharacterSet === null
+      ? []
+      : [
+          invalid(
+            'init_sql',
+            `init_sql changes the character set of the session (${foreignCharacterSet}): the gateway sends and expects UTF-8, and only utf8mb4 works, with any collation`,
+          ),
+        ]),
     ...tableFaults.map((one) =>
       invalid('idempotency_table', `idempotency_table ${quoted}: ${one}`),
     ),
@@ -380,10 +390,45 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     maxUserConnections: Number(maxUserConnections) || null,
     isRemembered: connection.isRemembered,
     account: await fetchAccount(connection),
-    initSqlProblem: await tryStatements(connection, initStatements(config)),
+    ...(await tryInitSql(connection, config)),
     isReadOnly: readOnly === '1',
     member: config.candidates.length === 1 ? null : await fetchMember(connection),
   };
+}
+
+const characterSets = [
+  'character_set_client',
+  'character_set_connection',
+  'character_set_results',
+] as const;
+
+/**
+ * Runs `init_sql` in a session as a worker begins it, and looks at the character set that is left. A proxy may not report it: then nothing
+ * is known.
+ */
+async function tryInitSql(
+  connection: Connection,
+  config: Config,
+): Promise<Pick<ServerFacts, 'initSqlProblem' | 'foreignCharacterSet'>> {
+  const isSet = config.initSql !== null;
+  const statements = [...(isSet ? ['set names utf8mb4'] : []), ...initStatements(config)];
+  const initSqlProblem = await tryStatements(connection, statements);
+  const isKnown = isSet && initSqlProblem === null;
+  return {
+    initSqlProblem,
+    foreignCharacterSet: isKnown ? await findForeignCharacterSet(connection) : null,
+  };
+}
+
+async function findForeignCharacterSet(connection: Connection): Promise<string | null> {
+  const query = `select ${characterSets.map((name) => `@@${name}`).join(', ')}`;
+  const [values] = await fetchRows(connection, query).catch((error) => {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  });
+  if (values?.length !== characterSets.length) return null;
+  const foreign = characterSets.findIndex((_, at) => values[at] !== 'utf8mb4');
+  return foreign < 0 ? null : `${characterSets[foreign]} = ${values[foreign] ?? 'NULL'}`;
 }
 
 async function fetchMember(connection: Connection): Promise<Member> {

@@ -168,6 +168,22 @@ test('reports that the server refuses init_sql, and exits 78', async () => {
   );
 });
 
+test('reports that init_sql changes the character set, and exits 78', async () => {
+  const check = (sql: string) => create({ init_sql: `"${sql}"` }).run(['--check']);
+  for (const [sql, left] of [
+    ['set names latin1', 'character_set_client = latin1'],
+    ['set character_set_connection = latin1', 'character_set_connection = latin1'],
+    ['set character_set_results = null', 'character_set_results = NULL'],
+  ] as const) {
+    const { status, stderr } = await check(sql);
+    assert.equal(status, 78, sql);
+    assert.match(stderr, /init_sql changes the character set of the session/, sql);
+    assert.ok(stderr.includes(`(${left})`), sql);
+  }
+  const { status, stderr } = await check('set names utf8mb4 collate utf8mb4_bin');
+  assert.deepEqual([status, stderr], [0, '']);
+});
+
 test('names the missing grants that leave views and triggers unknown', async () => {
   await database.query('create table seen (id int)');
   await database.query('create view hidden as select id from seen');
