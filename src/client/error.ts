@@ -1,6 +1,6 @@
 // The error of every failed request: one class, whether the client, the gateway or MySQL failed.
 
-/** The fate of the request's statements. `unknown`: they may or may not have been applied, so look before you repeat. */
+/** The fate of the request's statements. `unknown`: they may or may not have been applied, so check the data before you repeat. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
 
 /** All of them. */

@@ -33,7 +33,8 @@ export const unreadyMeanings: Readonly<Record<string, string>> = {
   DATABASE_UNRESOLVED: "the database server's name cannot be resolved",
   DATABASE_REFUSED: "the database server refuses the gateway's login or a session setting",
   DATABASE_UNAVAILABLE: 'the database server accepts no connection now',
-  DATABASE_UNUSABLE: 'the database server breaks the protocol or does not get its password',
+  DATABASE_UNUSABLE:
+    'the database server breaks the protocol, or asks for the password in a way that the gateway refuses',
   DATABASE_TLS: 'TLS towards the database server failed',
   DATABASE_SILENT: 'the database server did not answer in time',
   NO_SERVER: 'none of the database servers can serve',
@@ -50,7 +51,7 @@ const failingShare = 0.01;
 const slowerFactor = 5;
 /** The same for a database that may explain a full pool. */
 const fullFactor = 2;
-/** If more statements are slow, the server is, and none of them is named. */
+/** The statements that have a line each. If more are slow, the server is, and one further line says so. */
 const maxSlow = 3;
 const shapeLength = 120;
 /** A client with at least this share of the time is loud if others wait. */
@@ -196,7 +197,7 @@ function checkPool(
     details.length === 0 ? '. ' : `, ${details.join(', ')}. `,
     [
       ...explainHeld(stalled.length, transactions_held),
-      // They may hold at most half of a pool. If they do, the other requests wait for them.
+      // Together, they may hold half of the connections. If they do, requests wait because of them, and the database explains nothing.
       ...(2 * (stalled.length + transactions_held) >= max ? [] : [explainFull(history)]),
     ].join(' '),
   ].join('');

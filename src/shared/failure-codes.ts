@@ -287,7 +287,7 @@ export const failures = {
   DEADLINE_WAITING: {
     status: 503,
     meaning:
-      'at the deadline the connection was still being opened, or the request still waited for another one of its transaction',
+      'the deadline passed before the request could begin: it was still being decoded, its connection was still being opened, or it still waited for another one of its transaction',
     repeat: 'yes',
   },
   DATABASE_UNREACHABLE: {
@@ -431,7 +431,8 @@ export const failures = {
   },
   INTERNAL: {
     status: 500,
-    meaning: 'the gateway made a mistake, and its log says where; other requests are not affected',
+    meaning:
+      'an internal error of the gateway, which its log describes; other requests are not affected',
     repeat: 'outcome',
   },
   NO_METRICS: {
@@ -641,7 +642,8 @@ export const connectFailures = {
   'server unusable': {
     code: 'DATABASE_UNREACHABLE',
     unready: 'DATABASE_UNUSABLE',
-    meaning: 'the database server breaks the protocol or does not get its password',
+    meaning:
+      'the database server breaks the protocol, or asks for the password in a way that the gateway refuses',
   },
   'server unavailable': {
     code: 'DATABASE_UNREACHABLE',

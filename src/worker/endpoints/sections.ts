@@ -134,6 +134,6 @@ export function whyNotSection(
 
 /** The message for a request that names another section. */
 function describeUnknown(key: string, names: readonly string[]): string {
-  const verb = names.length === 1 ? 'is' : 'are';
-  return `${key} is not served here; there ${verb} ${names.map((name) => JSON.stringify(name)).join(', ')}`;
+  const usable = names.map((name) => JSON.stringify(name)).join(', ');
+  return `${key} names a section that is not served here. This client may use ${usable}.`;
 }

@@ -59,8 +59,8 @@ export const consequences: Readonly<Record<Outcome, string>> = {
   not_executed: 'Nothing was executed.',
   failed: 'Nothing was changed.',
   rolled_back: 'Everything was undone.',
-  partial: 'It may have been applied in part: look before you repeat it.',
-  unknown: 'It may or may not have been applied: look before you repeat it.',
+  partial: 'It may have been applied in part. Check the data before you repeat it.',
+  unknown: 'It may or may not have been applied. Check the data before you repeat it.',
 };
 
 /** Whether nothing was applied, except to tables without transactions after `failed`. */
@@ -100,7 +100,8 @@ export function failureOnceSent(code: FailureCode, reason: string, outcome: Outc
 
 /** The failure of a request during which the gateway threw an exception. */
 export function internalFailure(outcome: Outcome): Failure {
-  const reason = 'The gateway made a mistake with this request, and its log says where.';
+  const reason =
+    'An internal error of the gateway ended this request. The log of the gateway has the details.';
   return failureOnceSent('INTERNAL', reason, outcome);
 }
 

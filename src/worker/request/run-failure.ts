@@ -50,7 +50,7 @@ const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
     isQueue: true,
   },
   deadline: {
-    waiting: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
+    waiting: ['DEADLINE_WAITING', 'The deadline passed before the request could begin.'],
     running: ['DEADLINE_RUNNING', 'The deadline passed while the statement was running.'],
     isQueue: true,
   },
@@ -58,12 +58,15 @@ const causes: Readonly<Record<Exclude<Reason, ConnectFailureKind>, Cause>> = {
     waiting: ['NO_PRIMARY', 'No server takes writes now; /readyz and the log say why.'],
   },
   behind: {
-    waiting: ['NO_PRIMARY', 'No server has yet what the client has seen (X-Consistency-Token).'],
+    waiting: [
+      'NO_PRIMARY',
+      'No server has caught up with what the client has seen (X-Consistency-Token).',
+    ],
   },
   'two primaries': {
     waiting: [
       'TWO_PRIMARIES',
-      'Several servers could take writes, and the gateway does not know which one should: an operator must say it (dbhttpd --primary).',
+      'Several servers accept writes, and the gateway cannot tell which one is the primary. An operator must name it (dbhttpd --primary).',
     ],
   },
   'server left': {
@@ -220,7 +223,7 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
   switch (fault.kind) {
     case 'unmet': {
       const expected = describeExpectation(fault.expect);
-      const reason = `${fault.found}, where ${expected} was expected.`;
+      const reason = `The statement had ${fault.found}, but ${expected} was expected.`;
       return { ...failureOnceSent(codeOfUnmet(fault), reason, outcome), ...place };
     }
     case 'ended': {
@@ -228,7 +231,7 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
       return { ...failureOnceSent('TRANSACTION_ENDED', reason, outcome), ...place };
     }
     case 'not undoable': {
-      const reason = 'A ROLLBACK is not known to undo all that the statement changes.';
+      const reason = 'A ROLLBACK may not undo everything that the statement changes.';
       const failure = failureOnceSent('NOT_UNDOABLE', reason, outcome);
       const isRefused = outcome === 'not_executed';
       return { ...failure, ...(isRefused && { status: failures.NOT_UNDOABLE.status }), ...place };

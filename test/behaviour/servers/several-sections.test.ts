@@ -177,7 +177,7 @@ test('a section that is not served is refused with a list of those that are, and
     for (const { status, text } of replies) {
       assert.equal(status, 400);
       assert.match(text, /WRONG_SERVER/);
-      assert.match(text, /is not served here; there are \\"world\\", \\"shop\\"/);
+      assert.match(text, /is not served here\. This client may use \\"world\\", \\"shop\\"/);
     }
     for (const name of names) assert.equal(timesSent(proxies[name], never), 0);
   });

@@ -35,7 +35,7 @@ export type V1ReplyOptions = FormatOptions & {
 const head = createReplyHead(200, jsonType, varyByAccept);
 
 const noRow = refusal('NO_ROW', 'There is no such row.');
-const notOneRow = refusal('NOT_ONE_ROW', 'There is more than one row, where one was expected.');
+const notOneRow = refusal('NOT_ONE_ROW', 'There is more than one row, but one was expected.');
 
 /** The reply to one statement. */
 export function chooseV1Json(options: V1ReplyOptions): FormatChoice {

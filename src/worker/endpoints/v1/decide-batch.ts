@@ -187,7 +187,7 @@ export function decideUndoable(
   const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
   const whyNot = isKnown
     ? whyNotInTransaction(statement.analysis)
-    : 'it is not known that a ROLLBACK undoes all that it does';
+    : 'a ROLLBACK may not undo everything that it does';
   if (whyNot !== null) {
     const message = `The statement is not run with dry_run or max_affected: ${whyNot}.`;
     return refuse('NOT_UNDOABLE', message);

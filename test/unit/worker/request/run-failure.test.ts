@@ -35,9 +35,19 @@ test('reports what happened, and never more than is known', () => {
       assert.equal(status, (isSent ? promised.sentStatus : null) ?? promised.status, failure.code);
       assert.equal(failure.retryAfterSeconds !== undefined, status === 503);
       assert.equal(/safe to try again/.test(failure.message), outcome === 'not_executed');
-      assert.equal(/look before you repeat/.test(failure.message), outcome === 'unknown');
+      assert.equal(/Check the data before you repeat/.test(failure.message), outcome === 'unknown');
     }
   }
+});
+
+test('a deadline that passes before anything runs does not say what the request waited for', () => {
+  const end: Unanswered = { kind: 'not executed', reason: 'deadline' };
+  const { code, message } = runFailure(end, true, () => 7);
+  assert.equal(code, 'DEADLINE_WAITING');
+  assert.match(
+    message,
+    /^The deadline passed before the request could begin\. Nothing was executed/,
+  );
 });
 
 test('if the outcome of a request with a key is unknown, the same key may be sent again', () => {
