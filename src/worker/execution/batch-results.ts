@@ -141,7 +141,7 @@ export class TextResults implements LeaseSink {
     // A write with RETURNING has no count of its own: its rows are counted.
     const isCounted = expect.of === of || expect.code === 'TOO_MANY_ROWS';
     if (isCounted && count >= expect.min && count <= expect.max) return;
-    this.fault = { fault: { kind: 'unmet', expect, found: `${of} ${count}` }, step };
+    this.fault = { fault: { kind: 'unmet', expect, found: { of, count } }, step };
   }
 
   #done(): void {

@@ -113,7 +113,11 @@ export const succeeded: Answer = { kind: 'answered', failure: null, facts: null 
 
 /** Why a batch failed or was applied in part, beside errors of MySQL's and lost connections. */
 export type BatchFault =
-  | { readonly kind: 'unmet'; readonly expect: Expectation; readonly found: string }
+  | {
+      readonly kind: 'unmet';
+      readonly expect: Expectation;
+      readonly found: { readonly of: Expectation['of']; readonly count: number | bigint };
+    }
   /** A procedure ended the transaction. */
   | { readonly kind: 'ended' }
   /** Something was, or would have been, changed that a ROLLBACK does not undo. */

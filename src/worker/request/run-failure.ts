@@ -9,7 +9,6 @@ import {
 import type { RunEnd } from '../execution/execution.ts';
 import type { ReadOnlyDoubt } from '../execution/read-only-proof.ts';
 import { noSuchTransaction, type TransactionOver } from '../execution/transaction-end.ts';
-import type { Expectation } from '../execution/work.ts';
 import {
   consequences,
   type Failure,
@@ -222,8 +221,8 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
   const place = statement === null ? {} : { place: { statement } };
   switch (fault.kind) {
     case 'unmet': {
-      const expected = describeExpectation(fault.expect);
-      const reason = `The statement had ${fault.found}, but ${expected} was expected.`;
+      const { of, count } = fault.found;
+      const reason = `${of} was ${count}, but ${describeExpectation(fault)}.`;
       return { ...failureOnceSent(codeOfUnmet(fault), reason, outcome), ...place };
     }
     case 'ended': {
@@ -244,13 +243,22 @@ function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failu
 type Unmet = Extract<End<'batch failed'>['fault'], { kind: 'unmet' }>;
 
 function codeOfUnmet({ expect, found }: Unmet): FailureCode {
-  return expect.code === 'NOT_ONE_ROW' && found === 'row_count 0' ? 'NO_ROW' : expect.code;
+  return expect.code === 'NOT_ONE_ROW' && found.of === 'row_count' && Number(found.count) === 0
+    ? 'NO_ROW'
+    : expect.code;
 }
 
-function describeExpectation({ of, min, max }: Expectation): string {
-  if (min === max) return `${of} ${min}`;
-  if (max === Number.POSITIVE_INFINITY) return `${of} of at least ${min}`;
-  return min === 0 ? `${of} of at most ${max}` : `${of} from ${min} to ${max}`;
+function describeExpectation({ expect: { of, min, max, code }, found }: Unmet): string {
+  const range = describeRange(min, max);
+  // Rows that a write returns count as those that it touches.
+  const isSame = of === found.of || code === 'TOO_MANY_ROWS';
+  return isSame ? `${range} was expected` : `${of} was expected to be ${range}`;
+}
+
+function describeRange(min: number, max: number): string {
+  if (min === max) return `${min}`;
+  if (max === Number.POSITIVE_INFINITY) return `at least ${min}`;
+  return min === 0 ? `at most ${max}` : `${min} to ${max}`;
 }
 
 /** A repetition with the same key is safe, whatever the outcome of the first. */

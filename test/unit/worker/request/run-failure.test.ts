@@ -50,6 +50,44 @@ test('a deadline that passes before anything runs does not say what the request 
   );
 });
 
+test('an expectation that was not met is reported with both numbers', () => {
+  for (const [expect, found, message] of [
+    [
+      { min: 0, max: 3, code: 'TOO_MANY_ROWS' },
+      'affected_rows',
+      'affected_rows was 5, but at most 3',
+    ],
+    [{ min: 0, max: 3, code: 'TOO_MANY_ROWS' }, 'row_count', 'row_count was 5, but at most 3'],
+    [{ min: 1, max: 1 }, 'affected_rows', 'affected_rows was 5, but 1'],
+    [
+      { min: 6, max: Number.POSITIVE_INFINITY },
+      'affected_rows',
+      'affected_rows was 5, but at least 6',
+    ],
+  ] as const) {
+    const { message: shown } = runFailure(unmet(expect, found), false, () => 7);
+    assert.equal(shown, `${message} was expected. Everything was undone.`);
+  }
+  const { message } = runFailure(unmet({ min: 1, max: 1 }, 'row_count'), false, () => 7);
+  assert.match(message, /^row_count was 5, but affected_rows was expected to be 1\./);
+});
+
+function unmet(
+  expect: { min: number; max: number; code?: 'TOO_MANY_ROWS' },
+  of: 'affected_rows' | 'row_count',
+): Unanswered {
+  return {
+    kind: 'batch failed',
+    fault: {
+      kind: 'unmet',
+      expect: { of: 'affected_rows', code: 'EXPECTATION_FAILED', ...expect },
+      found: { of, count: 5n },
+    },
+    statement: 0,
+    outcome: 'rolled_back',
+  };
+}
+
 test('if the outcome of a request with a key is unknown, the same key may be sent again', () => {
   const reasons = ['deadline', 'stopping', 'queue full', 'server unreachable', 'lost'] as const;
   const reported = reasons.map((reason) => {
