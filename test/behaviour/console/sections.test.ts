@@ -12,6 +12,7 @@ const file = createClientsFile({
   all: { allow: 'sql, observe' },
   unseeing: { allow: 'sql' },
   shopping: { allow: 'sql, observe', sections: 'shop' },
+  limited: { allow: 'sql', max_rows: '2' },
 });
 let browser: Browser;
 let databases: Database[] = [];
@@ -106,4 +107,17 @@ test('a client is offered the sections that it may use, and each runs its own qu
   assert.deepEqual(await offersTo('all'), { offered: both, tables: ['cities'], schema: world });
   assert.deepEqual(await offersTo('shopping'), { offered: ['shop'], ...ofShop });
   assert.deepEqual(await offersTo('unseeing', 'shop'), { offered: both, ...ofShop });
+});
+
+test('a CSV file says that it is cut when a limit of the client has cut it', async () => {
+  await withConsole('limited', async (page) => {
+    const save = async (sql: string) => {
+      await page.fill('#sql', sql);
+      await Promise.all([page.waitForEvent('download'), page.click('#query-csv')]);
+    };
+    await save('select 1 union all select 2 union all select 3');
+    await said(page, / saved as CSV: 2 rows, cut: there are more\.$/);
+    await save('select 1 union all select 2');
+    await said(page, / saved as CSV: 2 rows\.$/);
+  });
 });
