@@ -59,11 +59,12 @@ export function createSecureServer(
     ...secureOptions(pair),
     handshakeTimeout: handshakeMs,
     ALPNProtocols: ['http/1.1'],
-    allowHalfOpen: true,
     noDelay: true,
   });
   server.on('connection', (socket: Socket) => handshakes.begin(socket));
   server.prependListener('secureConnection', (secure) => {
+    // A client that ends its side in the handshake is gone.
+    secure.allowHalfOpen = true;
     const socket = handshakes.finish(secure);
     if (socket !== undefined) transports.set(secure, socket);
   });

@@ -1,7 +1,7 @@
 // The promise of HTTPS: TLS 1.3, and of TLS 1.2 only what keeps recorded traffic secret, whatever certificate is in use.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,7 +10,7 @@ import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
-import { serveHttp } from '../../support/http-server.ts';
+import { type Handle, serveHttp } from '../../support/http-server.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-tls-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -78,16 +78,41 @@ test('a server offers TLS 1.3 and forward secrecy with authenticated encryption 
   }
 });
 
-test('TCP connections that are silent in the handshake count, and leave room for health checks', async (t) => {
+/** A server with TLS in this process, in which a handshake may last for an hour. */
+async function serveTls(handle: Handle, connections = { served: 2_000, reserved: 16 }) {
   const pair = authority.issue('crowded', { algorithm: 'rsa' });
+  return await serveHttp(handle, {
+    tls: { cert: readFileSync(pair.cert, 'utf8'), key: readFileSync(pair.key, 'utf8') },
+    connections,
+    timeouts: { ...clientTimeouts, headersMs: 3_600_000, beyondLimitMs: 100 },
+  });
+}
+
+test('a client that ends in its handshake gives its place back at once', async (t) => {
+  const { http, port, end } = await serveTls((_request, reply) => reply.end());
+  t.after(end);
+  const helloBegins = Buffer.from([0x16, 3, 1, 2, 0, 1]);
+  const ends: ((client: Socket) => unknown)[] = [
+    (client) => client.write('GET / HTTP/1.1\r\n\r\n'),
+    (client) => client.end(),
+    (client) => client.resetAndDestroy(),
+    (client) => client.end(helloBegins),
+    (client) => client.write(helloBegins, () => client.resetAndDestroy()),
+  ];
+  for (const leave of ends) {
+    const client = connectTcp(port, '127.0.0.1').on('error', () => {});
+    await eventually('it is there', () => http.connections.open === 1);
+    leave(client);
+    await eventually('its place is free', () => http.connections.open === 0);
+    client.destroy();
+  }
+});
+
+test('TCP connections that are silent in the handshake count, and leave room for health checks', async (t) => {
   const [served, reserved] = [4, 2];
-  const { http, port, end } = await serveHttp(
+  const { http, port, end } = await serveTls(
     (_request, reply, isBeyondLimit) => reply.end(isBeyondLimit ? 'health' : 'anything'),
-    {
-      tls: { cert: readFileSync(pair.cert, 'utf8'), key: readFileSync(pair.key, 'utf8') },
-      connections: { served, reserved },
-      timeouts: { ...clientTimeouts, headersMs: 3_600_000, beyondLimitMs: 100 },
-    },
+    { served, reserved },
   );
   const silent = Array.from({ length: served + reserved }, () => connectTcp(port, '127.0.0.1'));
   t.after(() => {
