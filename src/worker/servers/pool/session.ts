@@ -56,8 +56,8 @@ export const forgetFoundRows = 'SELECT 1 LIMIT 0';
  * has the texts of statements and outlives COM_RESET_CONNECTION, and profiling goes on after it (seen on MariaDB 10.11).
  */
 const forgetProfiles = {
-  before: ['SET profiling=1, profiling_history_size=0'],
-  after: ['SET profiling=0, profiling_history_size=DEFAULT'],
+  before: 'SET profiling=1, profiling_history_size=0',
+  after: 'SET profiling=0, profiling_history_size=DEFAULT',
 };
 
 /** A prepared session. */
@@ -155,15 +155,17 @@ export function prepareSession(
   const own = gatewaySettings(connection);
   const last = [...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
-    const [identity, commandLimitBytes, role, profiling] = await Promise.all([
+    const [identity, commandLimitBytes, role, profiled] = await Promise.all([
       fetchIdentity(connection),
       fetchCommandLimit(connection),
       fetchRoleStatement(connection),
-      fetchProfiling(connection),
+      fetchIfKnown(connection, forgetProfiles.after),
       runTogether(connection, statementCommands(connection, [own, ...last])),
     ]);
     const facts = { identity, commandLimitBytes };
-    const atReset = [...role, ...profiling.before, own, ...profiling.after, ...last];
+    // Some proxies let variables be read and not set.
+    const first = profiled === null ? [own] : [forgetProfiles.before, own, forgetProfiles.after];
+    const atReset = [...role, ...first, ...last];
     return new Session(connection, facts, settings.database, atReset);
   });
 }
@@ -178,13 +180,7 @@ async function fetchRoleStatement(connection: Connection): Promise<readonly stri
   return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
 }
 
-/** The statements around another one that empty the list of SHOW PROFILES; none where the server cannot profile. */
-async function fetchProfiling(connection: Connection): Promise<typeof forgetProfiles> {
-  const rows = await fetchIfKnown(connection, 'SELECT @@profiling');
-  return rows === null ? { before: [], after: [] } : forgetProfiles;
-}
-
-/** Rows of a query about something that older or newer servers do not have: null there. Rejects if the connection is lost. */
+/** The rows of a statement that not every server executes: null where it is refused. Rejects if the connection is lost. */
 async function fetchIfKnown(connection: Connection, sql: string) {
   try {
     return await fetchRows(connection, sql);
