@@ -16,7 +16,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { writtenTable } from '../../test/support/histories/failover-writes.ts';
 import { gone, signal } from '../../test/support/processes.ts';
 import { readMetric } from '../../test/support/scrape.ts';
-import { freePort } from '../support/private-server.ts';
+import { freeLastingPort } from '../support/private-server.ts';
 import type { Reign, WrittenRow } from './partition-judge.ts';
 
 const workers = 2;
@@ -172,7 +172,7 @@ export async function openPartitionWorld(): Promise<PartitionWorld> {
         add column at_ms bigint default (floor(unix_timestamp(now(6)) * 1000));
       ${describeCreation(parseIdempotencyTable('request_keys', set.target.name))}`);
     await set.waitForCatchUp();
-    const listen = `127.0.0.1:${await freePort()}`;
+    const listen = `127.0.0.1:${await freeLastingPort()}`;
     const { name: database, ...account } = set.target;
     const daemon = createDaemon({
       database,

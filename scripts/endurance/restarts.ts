@@ -9,7 +9,7 @@ import { createDaemon, type Daemon } from '../../test/support/daemon.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { contradictions, type Reported } from '../../test/support/histories/history.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
-import { freePort } from '../support/private-server.ts';
+import { freeLastingPort } from '../support/private-server.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 import { Client, composeQuery, open, readEnding } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
@@ -39,7 +39,7 @@ const progressCycles = 10;
 /** Runs this many cycles. Resolves to the verdicts. */
 export async function runRestarts(cycles: number, say: (line: string) => void): Promise<Verdict[]> {
   const database = await openDatabase();
-  const port = await freePort();
+  const port = await freeLastingPort();
   const { host, user, password, name } = database;
   const account = { database: name, host, port: String(database.port), user, password };
   const listen = `127.0.0.1:${port}`;

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -23,15 +23,6 @@ const check = () =>
     () => 0,
     (error: { code: number }) => error.code,
   );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Runs a gateway of that tree in the foreground; the database is away, and no matter of this check. */
 async function whileRunning(settings: readonly string[], act: () => Promise<void>): Promise<void> {
@@ -62,12 +53,12 @@ async function whileRunning(settings: readonly string[], act: () => Promise<void
 
 const ways: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   'another port, on all addresses, with a token and hosts of its own': async () => [
-    `listen = *:${await freePort()}`,
+    `listen = *:${await freeLastingPort()}`,
     'token = sesame',
     'allow_hosts = api.example',
   ],
   'HTTPS, under a name that the check does not use': async () => [
-    `listen = 127.0.0.1:${await freePort()}`,
+    `listen = 127.0.0.1:${await freeLastingPort()}`,
     `https_cert = ${pair.cert}`,
     `https_key = ${pair.key}`,
   ],

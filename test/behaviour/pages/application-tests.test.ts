@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../../scripts/support/private-server.ts';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { command } from '../../support/command.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { keySettings } from '../../support/database/server-key.ts';
@@ -17,7 +17,7 @@ const database = useDatabase({ serverArguments: [] });
 
 test('a project starts a gateway before its tests, and stops it after them', async (t) => {
   const { directory, pidfile } = daemonFor(t);
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await freeLastingPort()}`;
   await database.query("create user app@'%' identified by 'secret'");
   await database.query(`grant all on ${database.name}.* to app@'%'`);
   const project = join(directory, 'project');

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, type TestContext, test } from 'node:test';
-import { freePort } from '../../../scripts/support/private-server.ts';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { replicationHere, startReplication } from '../../support/clusters/replication.ts';
@@ -72,7 +72,7 @@ function tellInTurn(
 
 async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situation> {
   const { name, host, port, flavour } = database;
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await freeLastingPort()}`;
   const usual = {
     ...{ database: name, host, port: String(port), user: 'operated', password: 'operated' },
     ...{ listen: address, workers: '2', ...keySettings(database) },

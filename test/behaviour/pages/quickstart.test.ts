@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../../scripts/support/private-server.ts';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
@@ -16,7 +16,7 @@ const database = useDatabase({ serverArguments: [] });
 
 test('a reader with a database follows the page from the account to the end', async (t) => {
   const { directory, pidfile, log, readLog } = daemonFor(t);
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await freeLastingPort()}`;
   // These stand for defaults that the machine of a test cannot have.
   const keyFile = join(directory, 'server.pem');
   if (database.serverKey !== null) writeFileSync(keyFile, database.serverKey);

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { freePort } from '../../../scripts/support/private-server.ts';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { bashArguments } from '../../support/bash.ts';
 import { openBrowser } from '../../support/browser.ts';
 import { daemonFor } from '../../support/daemon.ts';
@@ -41,7 +41,10 @@ async function arrange(t: TestContext) {
   symlinkSync(resolve('.'), join(folder, 'node_modules/dbhttpd'));
   const keyFile = join(directory, 'server.pem');
   if (database.serverKey !== null) writeFileSync(keyFile, database.serverKey);
-  const [address, site] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+  const [address, site] = [
+    `127.0.0.1:${await freeLastingPort()}`,
+    `127.0.0.1:${await freeLastingPort()}`,
+  ];
   const further = {
     ...{ port: database.port, listen: address, workers: 1 },
     // The page says that MySQL needs it.

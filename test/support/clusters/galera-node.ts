@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { GaleraPrograms } from '../../../scripts/support/galera-root.ts';
 import { hasEnded, launchServer } from '../../../scripts/support/launch-server.ts';
 import {
-  freePort,
+  freeLastingPort,
   listenArguments,
   type ServerFiles,
   serverArguments,
@@ -226,7 +226,7 @@ async function readStatus(root: Parameters<typeof queryOnce>[0]): Promise<Galera
 async function freePorts(): Promise<[number, number, number, number]> {
   const ports: number[] = [];
   while (ports.length < 4) {
-    const port = await freePort();
+    const port = await freeLastingPort();
     if (!ports.includes(port)) ports.push(port);
   }
   return ports as [number, number, number, number];

@@ -1,6 +1,6 @@
 // Three gateways behind a balancer, killed and started in turn under load; every request and every write is judged.
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../../../scripts/support/private-server.ts';
+import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { createDaemon, type Daemon } from '../daemon.ts';
 import type { Database } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
@@ -41,7 +41,7 @@ export async function rollGateways(
   await database.query('create table rolled (id int not null, key (id)) engine = innodb');
   const gateways = await startGateways(database);
   const [first = 0, second = 0, third = 0] = gateways.map(portOf);
-  const balancer = startHaproxy(await freePort(), [first, second, third]);
+  const balancer = startHaproxy(await freeLastingPort(), [first, second, third]);
   const load = new Load(balancer.port);
   try {
     await eventually('haproxy finds a gateway', () => isReady(balancer.port));
@@ -72,7 +72,7 @@ async function startGateways(database: Database): Promise<readonly Daemon[]> {
   const { name, host, port, user, password } = database;
   const reached = { database: name, host, port: String(port), user, password: password || null };
   for (let at = 0; at < gatewayCount; at += 1) {
-    const listen = `127.0.0.1:${await freePort()}`;
+    const listen = `127.0.0.1:${await freeLastingPort()}`;
     const gateway = createDaemon({ ...reached, listen, workers: '1', pool: '4' });
     gateways.push(gateway);
     await start(gateway);
