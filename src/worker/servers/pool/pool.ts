@@ -77,6 +77,8 @@ export class Pool implements SessionEvents {
   readonly #lateCheck: LateCheck;
   /** Sessions that clients have; the others that are busy are the gateway's. */
   #lent = 0;
+  /** Sessions that are being released, and will be lent again. */
+  #returning = 0;
   readonly #pings: NodeJS.Timeout;
   #keepsIdle = true;
   #isClosing = false;
@@ -278,18 +280,25 @@ export class Pool implements SessionEvents {
    * @param resetWithinMs the time that a reset may take; after it the connection is destroyed
    */
   release(session: Session, verdict: SessionVerdict, resetWithinMs?: number): void {
-    if (!this.#busy.delete(session)) return;
-    const { holder } = session;
+    if (!this.#busy.has(session)) return;
     const now = performance.now();
-    if (holder !== null) {
-      session.holder = null;
-      this.#lent -= 1;
-      holder.end(session.heldSince, now);
-    }
+    this.#endHold(session, verdict, now);
+    this.#busy.delete(session);
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
     else if (verdict === 'clean') this.#lend(session, null, now);
     else this.#reset(session, resetWithinMs);
+  }
+
+  /** Its holder may now run another request. The session still counts as busy, or one more than `size` would be opened for that. */
+  #endHold(session: Session, verdict: SessionVerdict, now: number): void {
+    const { holder } = session;
+    if (holder === null) return;
+    session.holder = null;
+    this.#lent -= 1;
+    this.#returning = verdict === 'broken' ? 0 : 1;
+    holder.end(session.heldSince, now);
+    this.#returning = 0;
   }
 
   /** Resets a session that is lent. Rejects if the connection is lost by it. */
@@ -413,7 +422,7 @@ export class Pool implements SessionEvents {
     const source = this.#source;
     if (this.queue.length > source.connecting) source.hurry();
     while (source.mayConnect && this.open + source.connecting < this.#settings.size) {
-      if (this.queue.wanted <= source.connecting) return;
+      if (this.queue.wanted <= source.connecting + this.#returning) return;
       source.connect();
     }
   }
