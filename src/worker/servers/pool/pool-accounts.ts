@@ -144,9 +144,9 @@ export class PoolAccounts {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  /** Calls `listener` when a client may run more than before, until these accounts are closed. */
+  /** Calls `listener` when a client may run more than before, until these accounts are closed. The one that was added last comes first. */
   onRoom(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listeners.unshift(listener);
   }
 
   /** Whether more than one client was seen in the last minute. */

@@ -46,6 +46,7 @@ export class ReservedSessions implements Waitlist {
       isBelowShare: (own) => this.#isBelowShare(own),
     });
     pool.admission.addWaitlist(this);
+    // Before the pool: a BEGIN enters the line of its client, and later requests do not pass it again and again.
     pool.accounts.onRoom(() => this.#fill());
   }
 

@@ -282,3 +282,22 @@ test('a client at max_in_flight takes no places of transactions that it could no
   reserved.close();
   void pool.close();
 });
+
+test('a BEGIN of a client at max_in_flight is not passed by later requests for ever', async () => {
+  const { pool, reserved, log, acquire, ask, finish } = createReserved(4);
+  const small = createAccount({ name: 'small', maxInFlight: 1 });
+  const other = createAccount({ name: 'other' });
+  // Its session is idle afterwards.
+  ask(other);
+  ask(small);
+  await turns();
+  finish(other);
+  ask(small);
+  acquire(small, 1);
+  ask(small);
+  assert.deepEqual(log, []);
+  finish(small);
+  assert.deepEqual(log, ['small'], 'its place is that behind the request before it');
+  reserved.close();
+  void pool.close();
+});
