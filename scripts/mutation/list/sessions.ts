@@ -70,7 +70,7 @@ export const sessionMutations: readonly Mutation[] = [
     name: 'faulted-begin-keeps-its-place',
     promise: 'a BEGIN that ends in an exception gives back its place',
     file: 'src/worker/execution/transactions/begin-run.ts',
-    before: "'broken');\n      this.#context.reserved.release(this.#times.account);",
+    before: "'broken');\n      this.#leavePlace();",
     after: "'broken');",
     tests: ['test/unit/worker/execution/transactions/begin-run.test.ts'],
   },

@@ -427,8 +427,9 @@ async function findForeignCharacterSet(connection: Connection): Promise<string |
     throw error;
   });
   if (values?.length !== characterSets.length) return null;
-  const foreign = characterSets.findIndex((_, at) => values[at] !== 'utf8mb4');
-  return foreign < 0 ? null : `${characterSets[foreign]} = ${values[foreign] ?? 'NULL'}`;
+  // NULL is a character set of results: each column's own, which the gateway converts.
+  const foreign = characterSets.findIndex((_, at) => (values[at] ?? 'utf8mb4') !== 'utf8mb4');
+  return foreign < 0 ? null : `${characterSets[foreign]} = ${values[foreign]}`;
 }
 
 async function fetchMember(connection: Connection): Promise<Member> {

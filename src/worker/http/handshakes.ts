@@ -19,6 +19,11 @@ export class Handshakes {
     });
   }
 
+  /** The TCP sockets whose handshakes go on. */
+  get sockets(): Iterable<Socket> {
+    return this.#sockets.values();
+  }
+
   /** Whether the handshake on a TCP socket goes on. */
   includes(socket: Socket): boolean {
     return this.#sockets.get(peerOf(socket)) === socket;

@@ -140,6 +140,7 @@ export class HttpServer {
   /** Ends all connections at once. */
   destroyConnections(): void {
     for (const connection of this.#connections) connection.cut();
+    for (const socket of this.#handshakes.sockets) socket.destroy();
   }
 
   // Connections
@@ -335,11 +336,14 @@ export class HttpServer {
         current.reply.shouldKeepAlive = false;
       }
     }
-    const unused = new WeakSet<Connection>();
+    // Those that wait for a first request have not been idle until now.
+    const idle = new WeakSet<object>(
+      [...this.#connections].filter(({ isIdle, hasReplied }) => isIdle && hasReplied),
+    );
     // Repeated: what looked like another request may have been a part of a body.
     const grace = setInterval(() => {
       // Sockets are read between the timer and this call: a request that has come by now is answered.
-      setImmediate(() => this.#closeIdle(unused));
+      setImmediate(() => this.#closeIdle(idle));
     }, idleGraceMs);
     return new Promise((resolve) => {
       const close = () => {
@@ -356,13 +360,17 @@ export class HttpServer {
     });
   }
 
-  /** Closes idle connections: those that have sent nothing at all, if they were seen before. */
-  #closeIdle(unused: WeakSet<Connection>): void {
+  /** Closes connections that were idle before and are idle now. @param idle those that were */
+  #closeIdle(idle: WeakSet<object>): void {
     if (this.#phase !== 'draining') return;
     for (const connection of this.#connections) {
-      const { isIdle, hasReplied, socket } = connection;
-      if (isIdle && (hasReplied || unused.has(connection))) socket.destroy();
-      if (socket.bytesRead === 0) unused.add(connection);
+      if (!connection.isIdle) idle.delete(connection);
+      else if (idle.has(connection)) connection.socket.destroy();
+      else idle.add(connection);
+    }
+    for (const socket of this.#handshakes.sockets) {
+      if (idle.has(socket)) socket.destroy();
+      else idle.add(socket);
     }
   }
 }

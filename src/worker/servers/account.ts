@@ -70,14 +70,9 @@ export class Account {
     return this.#inFlight;
   }
 
-  /** How many requests may be in flight. */
-  get maxInFlight(): number {
-    return this.client.maxInFlight ?? Number.POSITIVE_INFINITY;
-  }
-
   /** How many more requests may run now. */
   get room(): number {
-    return this.maxInFlight - this.#inFlight;
+    return (this.client.maxInFlight ?? Number.POSITIVE_INFINITY) - this.#inFlight;
   }
 
   /** The longest wait of its requests, in ms; infinite: only the section's limit counts. */

@@ -173,15 +173,18 @@ test('reports that init_sql changes the character set, and exits 78', async () =
   for (const [sql, left] of [
     ['set names latin1', 'character_set_client = latin1'],
     ['set character_set_connection = latin1', 'character_set_connection = latin1'],
-    ['set character_set_results = null', 'character_set_results = NULL'],
+    ['set character_set_results = latin1', 'character_set_results = latin1'],
   ] as const) {
     const { status, stderr } = await check(sql);
     assert.equal(status, 78, sql);
     assert.match(stderr, /init_sql changes the character set of the session/, sql);
     assert.ok(stderr.includes(`(${left})`), sql);
   }
-  const { status, stderr } = await check('set names utf8mb4 collate utf8mb4_bin');
-  assert.deepEqual([status, stderr], [0, '']);
+  // Without a character set of results, each column comes in its own, which the gateway converts.
+  for (const sql of ['set names utf8mb4 collate utf8mb4_bin', 'set character_set_results = null']) {
+    const { status, stderr } = await check(sql);
+    assert.deepEqual([status, stderr], [0, ''], sql);
+  }
 });
 
 test('names the missing grants that leave views and triggers unknown', async () => {

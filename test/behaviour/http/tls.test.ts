@@ -133,3 +133,13 @@ test('TCP connections that are silent in the handshake count, and leave room for
   assert.equal(http.connections.refused, reserved);
   assert.match(await ask(), /health$/);
 });
+
+test('a client that is silent in its handshake does not hold up a stop', async (t) => {
+  const { http, port, end } = await serveTls((_request, reply) => reply.end());
+  t.after(end);
+  const client = connectTcp(port, '127.0.0.1').on('error', () => {});
+  t.after(() => void client.destroy());
+  await eventually('it is there', () => http.connections.open === 1);
+  await http.drain(10, false, () => {});
+  await eventually('it is gone', () => http.connections.open === 0);
+});

@@ -63,6 +63,8 @@ export class BeginRun implements Execution, Reserving, SessionUser {
   #phase: Phase = 'created';
   #lease: SessionLease | null = null;
   #isSent = false;
+  /** Whether it has, or had, a session. */
+  #hasSession = false;
 
   /** @param onBegun called before the end is reported, if at all: from then on the session and its room are the callee's */
   constructor(
@@ -100,7 +102,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
         break;
       case 'acquiring':
         this.#acquisition.stop();
-        reserved.release(this.#times.account);
+        this.#leavePlace();
         break;
       case 'beginning':
         // A transaction that has begun is rolled back after its answer, within a second.
@@ -144,8 +146,14 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     return true;
   }
 
+  granted(): void {
+    if (this.#hasSession) return;
+    this.#hasSession = true;
+    this.#context.reserved.noteSession(this.#times.account);
+  }
+
   denied(end: RunEnd): void {
-    this.#context.reserved.release(this.#times.account);
+    this.#leavePlace();
     this.#end(end);
   }
 
@@ -167,9 +175,14 @@ export class BeginRun implements Execution, Reserving, SessionUser {
       lease.session.connection.destroy(new Error('a BEGIN ended in an exception', { cause }));
       this.#endLease(lease);
       this.#context.pool.release(lease.session, 'broken');
-      this.#context.reserved.release(this.#times.account);
+      this.#leavePlace();
     }
     this.#end({ kind: 'faulted', isSent: this.#isSent, cause });
+  }
+
+  #leavePlace(): void {
+    this.granted();
+    this.#context.reserved.release(this.#times.account);
   }
 
   #endLease(lease: SessionLease): void {
@@ -207,7 +220,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     const isUsable = !lease.isLost && (await lease.rollBack(null)) !== 'unknown';
     this.#endLease(lease);
     this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
-    this.#context.reserved.release(this.#times.account);
+    this.#leavePlace();
     this.#end(error === null ? unreachable : refusedEnd(error));
   }
 

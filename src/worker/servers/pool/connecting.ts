@@ -24,11 +24,9 @@ export async function within<Result>(
 ): Promise<Result> {
   const bound = new AbortController();
   const close = () => bound.abort(closing.reason);
-  const dueAt = performance.now() + ms;
-  const timer = setTimeout(async () => {
-    if (performance.now() - dueAt > lateTimerMs) await nextTurn();
-    bound.abort(Object.assign(new Error(tooLate), { code: 'ETIMEDOUT' }));
-  }, ms);
+  const done = boundTime(ms, () =>
+    bound.abort(Object.assign(new Error(tooLate), { code: 'ETIMEDOUT' })),
+  );
   closing.addEventListener('abort', close, { once: true });
   try {
     if (closing.aborted) close();
@@ -36,9 +34,23 @@ export async function within<Result>(
   } catch (error) {
     throw bound.signal.aborted ? whyAborted(bound.signal, error) : error;
   } finally {
-    clearTimeout(timer);
+    done();
     closing.removeEventListener('abort', close);
   }
+}
+
+/** Calls `tooLate` after some time, unless the returned function is called before. */
+function boundTime(ms: number, tooLate: () => void): () => void {
+  const dueAt = performance.now() + ms;
+  let isDone = false;
+  const timer = setTimeout(async () => {
+    if (performance.now() - dueAt > lateTimerMs) await nextTurn();
+    if (!isDone) tooLate();
+  }, ms);
+  return () => {
+    isDone = true;
+    clearTimeout(timer);
+  };
 }
 
 /** The reason of an aborted signal, unless the error of the work that it ended says more. */
@@ -89,14 +101,13 @@ export async function prepare<Result>(
 
 /** Asks whether the server is still there. Rejects if it does not answer: the connection is then lost. */
 export async function proveAlive(connection: Connection): Promise<void> {
-  const timer = setTimeout(
-    () => connection.destroy(new Error('an idle connection did not answer')),
-    proofTimeoutMs,
+  const done = boundTime(proofTimeoutMs, () =>
+    connection.destroy(new Error('an idle connection did not answer')),
   );
   try {
     await ping(connection);
   } finally {
-    clearTimeout(timer);
+    done();
   }
 }
 

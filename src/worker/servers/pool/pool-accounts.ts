@@ -40,6 +40,8 @@ export class PoolAccount {
   waiting = 0;
   /** Its sessions that are reserved over several requests, or about to be. */
   reserved = 0;
+  /** Those of them that it does not have yet: each will take one of `max_in_flight`. */
+  pending = 0;
   /** The latest moment at which it was seen (performance.now). */
   seenAt: number;
   /** Estimated time of what was chosen in this moment and runs soon, so that one choice among many takes turns. In ms. */

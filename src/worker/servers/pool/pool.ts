@@ -320,15 +320,15 @@ export class Pool implements SessionEvents {
 
   /**
    * Asks on a session that was idle whether the server is still there. Rejects if it does not answer: the connection is then lost, and
-   * the idle sessions that the server has been silent on for as long are closed, because a retry would meet them.
+   * the idle sessions on which it has not answered since are closed, because a retry would meet them.
    */
   async proveAlive(session: Session): Promise<void> {
+    const askedAt = performance.now();
     try {
       await proveAlive(session.connection);
       session.aliveAt = performance.now();
     } catch (error) {
-      const { aliveAt } = session;
-      const silent = this.#idle.filter((idle) => idle.aliveAt <= aliveAt);
+      const silent = this.#idle.filter(({ aliveAt }) => aliveAt < askedAt);
       for (const { connection } of silent) connection.destroy(error as Error);
       throw error;
     }

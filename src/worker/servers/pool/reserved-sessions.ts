@@ -117,6 +117,12 @@ export class ReservedSessions implements Waitlist {
     if (this.#waiting.remove(request)) this.#leave(request);
   }
 
+  /** Notes that a request has the session for which it has room. */
+  noteSession(account: Account): void {
+    this.#pool.accounts.of(account).pending -= 1;
+  }
+
+  /** Gives room back. If its request never had a session, call `noteSession` before. */
   release(account: Account): void {
     this.count -= 1;
     this.#pool.accounts.of(account).reserved -= 1;
@@ -168,12 +174,14 @@ export class ReservedSessions implements Waitlist {
 
   #reserve(request: Reserving): void {
     this.count += 1;
-    this.#pool.accounts.of(request.waitLimit.account).reserved += 1;
+    const own = this.#pool.accounts.of(request.waitLimit.account);
+    own.reserved += 1;
+    own.pending += 1;
     request.reserved();
   }
 }
 
 /** At `max_in_flight` a BEGIN would only keep its place from other clients. */
-function mayRun({ account, reserved }: PoolAccount): boolean {
-  return account.room > 0 && reserved < account.maxInFlight;
+function mayRun({ account, pending }: PoolAccount): boolean {
+  return account.room > pending;
 }

@@ -155,16 +155,15 @@ export function prepareSession(
   const own = gatewaySettings(connection);
   const last = [...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
-    const [identity, commandLimitBytes, role, profiled] = await Promise.all([
+    const [identity, commandLimitBytes, role, canProfile] = await Promise.all([
       fetchIdentity(connection),
       fetchCommandLimit(connection),
       fetchRoleStatement(connection),
-      fetchIfKnown(connection, forgetProfiles.after),
+      isAccepted(connection, [forgetProfiles.before, forgetProfiles.after]),
       runTogether(connection, statementCommands(connection, [own, ...last])),
     ]);
     const facts = { identity, commandLimitBytes };
-    // Some proxies let variables be read and not set.
-    const first = profiled === null ? [own] : [forgetProfiles.before, own, forgetProfiles.after];
+    const first = canProfile ? [forgetProfiles.before, own, forgetProfiles.after] : [own];
     const atReset = [...role, ...first, ...last];
     return new Session(connection, facts, settings.database, atReset);
   });
@@ -172,20 +171,25 @@ export function prepareSession(
 
 /** The statement that brings back the role with which the account has logged in; none before MySQL 8. */
 async function fetchRoleStatement(connection: Connection): Promise<readonly string[]> {
-  const rows = await fetchIfKnown(connection, 'SELECT CURRENT_ROLE()');
-  if (rows === null) return [];
-  const role = rows[0]?.[0] ?? 'NONE';
-  // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
-  const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
-  return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+  try {
+    const [row] = await fetchRows(connection, 'SELECT CURRENT_ROLE()');
+    const role = row?.[0] ?? 'NONE';
+    // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
+    const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
+    return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
 }
 
-/** The rows of a statement that not every server executes: null where it is refused. Rejects if the connection is lost. */
-async function fetchIfKnown(connection: Connection, sql: string) {
+/** Whether the server executes all of the statements. Some proxies do not let every variable be set. Rejects if the connection is lost. */
+async function isAccepted(connection: Connection, statements: readonly string[]): Promise<boolean> {
   try {
-    return await fetchRows(connection, sql);
+    await runTogether(connection, statementCommands(connection, statements));
+    return true;
   } catch (error) {
-    if (error instanceof RefusedError) return null;
+    if (error instanceof RefusedError) return false;
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
 import type { OutgoingReply } from '../../../../src/worker/http/reply.ts';
 import { readBody } from '../../../../src/worker/http/request.ts';
@@ -187,5 +188,29 @@ test('a stop answers a request behind a reply that has promised keep-alive befor
   client.send(second);
   const answered = await client.reply();
   assert.deepEqual([String(answered.body), answered.header('connection')], ['next', 'close']);
+  await drained;
+});
+
+test('a stop gives a connection whose reply has promised keep-alive at least the whole grace', async (t) => {
+  const replies: OutgoingReply[] = [];
+  const { http, port, end } = await serveHttp((request, reply) => {
+    if (request.url === '/next') reply.end('next');
+    else replies.push(reply);
+  });
+  t.after(end);
+  const { client, reply } = await beginStream(port, replies, '1.1');
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const drained = http.drain(500, false, () => {});
+  const pass = async () => {
+    t.mock.timers.tick(500);
+    for (let n = 0; n < 3; n += 1) await turn();
+  };
+  await eventually('the listener is closed', () => !http.server.listening);
+  await pass();
+  reply.end();
+  assert.equal((await client.reply()).header('connection'), 'keep-alive');
+  await pass();
+  client.send('GET /next HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assert.equal(String((await client.reply()).body), 'next');
   await drained;
 });

@@ -33,6 +33,7 @@ test('an exception ends the request, and gives back the session and its place', 
     },
     reserved: {
       acquire: (request: Reserving) => request.reserved(),
+      noteSession: () => {},
       release: () => calls.push('place'),
     },
   };

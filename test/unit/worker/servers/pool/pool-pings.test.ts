@@ -46,3 +46,37 @@ test('an idle session is pinged if the server bounds idle sessions', async () =>
   assert.deepEqual(await heardIdle(mysql, true), []);
   assert.deepEqual(await heardIdle({ flavour: 'mariadb', serverVersion: '10.11.6-MariaDB' }), []);
 });
+
+test('when one idle session is found dead, one that was pinged shortly before is given up too', async (t) => {
+  const connections = [1, 2].map(() =>
+    createScriptedConnection((sent) => (sent === 'ping' ? 'lost' : 'ok')),
+  );
+  const left = connections.map((connection) => createScriptedSession(connection));
+  const pool = new Pool(
+    {
+      size: 2,
+      queue: 1,
+      maxWaitMs: 5_000,
+      open: async () => left.shift() as Session,
+      onOpened: () => {},
+      mayLend: null,
+      log: silentLog,
+    },
+    new Reachability(silentLog, { address: 'db', account: 'app' }),
+  );
+  t.after(() => void pool.close());
+  const ask = () =>
+    new Promise<Session>((resolve, reject) => {
+      pool.request({ granted: resolve, refused: reject });
+    });
+  const both = await Promise.all([ask(), ask()]);
+  for (const session of both) pool.release(session, 'clean');
+  const oldest = pool.borrowIdle() as Session;
+  oldest.aliveAt = performance.now() - 60_000;
+  await assert.rejects(pool.proveAlive(oldest));
+  assert.deepEqual(
+    connections.map(({ isLost }) => isLost),
+    [true, true],
+  );
+  pool.release(oldest, 'broken');
+});

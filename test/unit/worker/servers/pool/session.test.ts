@@ -33,16 +33,18 @@ test('a reset brings back the database, the role, the settings of the gateway an
   ]);
 });
 
-test('a server that knows no profiling is sent nothing about it', async () => {
-  const connection = createScriptedConnection((sql) => {
-    if (sql.includes('profiling')) return { errno: 1193 };
-    if (sql.includes('@@hostname')) return { rows: [['db', '3306', '1', '100']] };
-    if (sql.includes('Uptime')) return { rows: [['Uptime', '1']] };
-    return sql.includes('@@max_allowed_packet') ? { rows: [['1024']] } : 'ok';
-  });
-  const settings = { database: '', initStatements: [] };
-  const session = await prepareSession(connection, settings, new AbortController().signal);
-  const before = connection.sent.length;
-  await session.reset();
-  assert.ok(connection.sent.slice(before).every((sql) => !sql.includes('profiling')));
+test('a reset says nothing about profiling to a server that refuses any part of it', async () => {
+  for (const refused of ['profiling=1', 'profiling=0', 'profiling']) {
+    const connection = createScriptedConnection((sql) => {
+      if (sql.includes(refused)) return { errno: 1193 };
+      if (sql.includes('@@hostname')) return { rows: [['db', '3306', '1', '100']] };
+      if (sql.includes('Uptime')) return { rows: [['Uptime', '1']] };
+      return sql.includes('@@max_allowed_packet') ? { rows: [['1024']] } : 'ok';
+    });
+    const settings = { database: '', initStatements: [] };
+    const session = await prepareSession(connection, settings, new AbortController().signal);
+    const before = connection.sent.length;
+    await session.reset();
+    assert.ok(connection.sent.slice(before).every((sql) => !sql.includes('profiling')));
+  }
 });
