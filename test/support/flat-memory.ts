@@ -21,6 +21,17 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024;
 }
 
+/**
+ * More bytes than fit in the kernel's buffers of the two connections between MySQL and a client, and in the gateway: MySQL must wait before
+ * it has sent so many to a reader that takes nothing. On some machines a buffer may grow to 32 MiB.
+ */
+export function bytesBeyondBuffers(): number {
+  const largest = (kind: 'rmem' | 'wmem') =>
+    Number(readFileSync(`/proc/sys/net/ipv4/tcp_${kind}`, 'latin1').split('\t')[2]);
+  const inTheGateway = 10 * 1024 ** 2;
+  return 2 * (largest('rmem') + largest('wmem')) + inTheGateway;
+}
+
 /** The statements of this database that read from `table` now: the connection, and what the server does for it. */
 export async function readersOf(
   database: Database,

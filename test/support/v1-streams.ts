@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import type { Database } from './database/mariadb.ts';
+import { bytesBeyondBuffers } from './flat-memory.ts';
 
 export const json = 'application/json';
 export const ndjson = 'application/x-ndjson';
@@ -19,8 +20,12 @@ export const bigRows = Number(process.env.DBHTTPD_TEST_BIG_ROWS ?? 50_000);
 
 /** Selects all of `big`: some 350 bytes a row. */
 export const selectBig = 'select n, a, b from big';
-/** Does not become small when it is compressed: more than the buffers between MySQL and a client hold in every coding. */
-export const selectDense = `select n, ${Array.from({ length: 7 }, (_, at) => `sha2(n + ${at} / 8, 512)`).join()} from big`;
+const denseBytes = 880;
+/** The number of rows of `selectDense`. */
+export const denseRows = bigRows * Math.ceil(bytesBeyondBuffers() / (denseBytes * bigRows));
+/** Does not become small when it is compressed: MySQL waits for a reader that takes nothing, in every coding. */
+export const selectDense = `select n, ${Array.from({ length: 7 }, (_, at) => `sha2(n + ${at} / 8, 512)`).join()}
+  from big, digits v, digits w where 10 * v.d + w.d < ${denseRows / bigRows}`;
 
 /** Column `a` of row `n`: a text with all that a format must escape. */
 export const textOf = (n: number) => `say "${n % 10}",\r\n${'é'.repeat(10)}`;

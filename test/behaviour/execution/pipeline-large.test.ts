@@ -1,7 +1,7 @@
 // A read of a quick shape whose result is large this once: it streams like any other read, others do not wait, and memory does not grow.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 import { cellOf, rowsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openRaw } from '../../support/http.ts';
@@ -10,9 +10,9 @@ import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const cell = 'x'.repeat(1000);
-/** Digits are no part of a shape: this many rows, squared, of a thousand characters. */
-const large = (rows: number) =>
-  `select wide.v from wide, many a, many b where a.n <= ${rows} and b.n <= ${rows}`;
+/** Digits are no part of a shape, and a name is: this many rows, squared, of a thousand characters. */
+const large = (name: string, rows: number) =>
+  `select wide.v as ${name} from wide, many a, many b where a.n <= ${rows} and b.n <= ${rows}`;
 
 const innocent = 'select v from innocent where id = 1';
 
@@ -30,10 +30,12 @@ const { gateway } = useGateway(
   },
 );
 
-beforeEach(async () => {
-  await enterPipeline(gateway, large(1));
+async function beginWith(name: string): Promise<void> {
+  await enterPipeline(gateway, large(name, 1));
   await enterPipeline(gateway, innocent);
-});
+}
+
+const reruns = () => readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
 
 function residentMb(): number {
   const [worker = 0] = gateway.workers();
@@ -42,18 +44,28 @@ function residentMb(): number {
 }
 
 test('it is whole and right, and its shape leaves the pipeline', async () => {
-  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
-  for (const rows of [9, 60]) {
-    const reply = await gateway.dbPost({ SQL: large(rows) });
-    assert.equal(rowsOf(reply).length, rows * rows);
-    assert.ok(rowsOf(reply).every(([v]) => v === cell));
+  // If the machine pauses, a read may miss the pipeline: then the test uses the next shape.
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    await beginWith(name);
+    const rerunsBefore = await reruns();
+    const rerunsAfter: number[] = [];
+    for (const rows of [9, 60]) {
+      const reply = await gateway.dbPost({ SQL: large(name, rows) });
+      assert.equal(rowsOf(reply).length, rows * rows);
+      assert.ok(rowsOf(reply).every(([v]) => v === cell));
+      rerunsAfter.push(await reruns());
+    }
+    assert.equal(cellOf(await gateway.dbPost({ SQL: innocent })), 3);
+    const [first, second] = rerunsAfter;
+    if (first === rerunsBefore) continue;
+    assert.equal(second, first, 'the second one found its shape outside');
+    return;
   }
-  const rerun = (await readMetric(gateway, 'dbhttpd_pipeline_reruns_total')) - reruns;
-  assert.equal(rerun, 1, 'the second one found its shape outside');
-  assert.equal(cellOf(await gateway.dbPost({ SQL: innocent })), 3);
+  assert.fail('no read was in the pipeline');
 });
 
 test('eight readers that do not read 800 MB each: others are served, memory does not grow by it', async () => {
+  await beginWith('held');
   const load = startLoad(
     gateway,
     () => innocent,
@@ -61,7 +73,7 @@ test('eight readers that do not read 800 MB each: others are served, memory does
   );
   await eventually('the load runs', () => load.seen().replies > 50);
   const before_ = residentMb();
-  const body = JSON.stringify({ SQL: large(900) });
+  const body = JSON.stringify({ SQL: large('held', 900) });
   const readers = await Promise.all(
     Array.from({ length: 8 }, async () => {
       const reader = await openRaw(gateway.port);

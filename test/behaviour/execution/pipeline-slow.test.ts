@@ -61,6 +61,9 @@ afterEach(async () => {
   await Promise.allSettled(loads.splice(0).map((load) => load.stop()));
 });
 
+/** On a machine that pauses, a request may wait for a session until its time is over. */
+const wasNeverRun = /^503 (DEADLINE_WAITING|WAITED_TOO_LONG) not_executed$/;
+
 const kills = () => readMetric(gateway, 'dbhttpd_kills_total');
 const reruns = () => readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
 
@@ -225,6 +228,7 @@ test('a deadline beyond the limit: 504 in time, the kill is for the connection o
     const wasInPipeline = await whileLocked(table, async () => {
       const [killsBefore, rerunsBefore] = [await kills(), await reruns()];
       const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 500 });
+      if (wasNeverRun.test(outcomeOf(reply))) return false;
       assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
       await eventually('one kill', async () => (await kills()) === killsBefore + 1);
       return (await reruns()) > rerunsBefore;
@@ -243,10 +247,9 @@ test('a deadline within the limit: 504 in time, and no session is killed', async
       await enterPipeline(gateway, innocent(1));
       const before_ = await pipelinedStatements(gateway);
       const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 50 });
-      assert.match(
-        outcomeOf(reply),
-        /^504 DEADLINE_RUNNING failed$|^503 (DEADLINE_WAITING|WAITED_TOO_LONG) not_executed$/,
-      );
+      if (!wasNeverRun.test(outcomeOf(reply))) {
+        assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
+      }
       await processlist.ended(`from ${table}`);
       const wasInPipeline = (await pipelinedStatements(gateway)) > before_;
       if (wasInPipeline) assert.equal(await kills(), killsBefore);
@@ -260,7 +263,6 @@ for (const leave of ['close', 'reset'] as const) {
     const load = await beginWith(innocent(1));
     const connects = await readMetric(gateway, 'dbhttpd_connects_total');
     const killsBefore = await kills();
-    const pipelinedBefore = await pipelinedStatements(gateway);
     const body = JSON.stringify({ SQL: innocent(2) });
     const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     const leaving = 40;
@@ -269,10 +271,10 @@ for (const leave of ['close', 'reset'] as const) {
       connection.send(`POST /db HTTP/1.1\r\n${head}\r\n\r\n${body}`);
       connection[leave]();
     }
-    await eventually('others are answered in the pipeline', async () => {
-      return load.seen().replies > 10 && (await pipelinedStatements(gateway)) > pipelinedBefore;
-    });
+    const { replies } = load.seen();
+    await eventually('others are answered', () => load.seen().replies > replies + 10);
     await load.stop();
+    await enterPipeline(gateway, innocent(1));
     assert.equal(await readMetric(gateway, 'dbhttpd_connects_total', { result: 'failed' }), 0);
     // A read outside, before its place was there, may be killed; none in the pipeline is.
     assert.ok((await kills()) - killsBefore <= leaving);

@@ -14,6 +14,9 @@ const manyRows = 3_000;
 /** Fourteen are enough on a machine that is quiet. */
 const quickReads = 30;
 
+/** Each is a separate shape. If the machine pauses, a read may miss the pipeline: then the test uses the next one. */
+const swapped = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `swapped_${letter}`);
+
 let database: Database;
 let gateway: Gateway;
 let processlist: Processlist;
@@ -34,8 +37,10 @@ before(async () => {
     'create view logged as select id, v, log_read(id) as seen from item',
     'create view logged_slowly as select id, log_slowly(id) as seen from item',
     'create view harmless as select id, upper(v) as v from item',
-    // The gateway knows it from its start.
-    'create table swapped (id int primary key); insert into swapped values (1), (2)',
+    // The gateway knows them from its start.
+    ...swapped.map(
+      (name) => `create table ${name} (id int primary key); insert into ${name} values (1), (2)`,
+    ),
   ]) {
     await database.query(sql);
   }
@@ -50,6 +55,7 @@ after(async () => {
 beforeEach(() => database.query('delete from log'));
 
 const logged = async () => Number((await database.query('select count(*) as n from log'))[0]?.n);
+const reruns = () => readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
 const ask = (SQL: string, more: object = {}) => gateway.dbPost({ SQL, ...more });
 
 test('quick reads and a large one: one entry for each row that was read', async () => {
@@ -92,25 +98,30 @@ test('reads of tables and of harmless views are pipelined as ever', async () => 
 });
 
 test('another client makes a table a view that writes: refused in the pipeline, it runs once', async () => {
-  const read = 'select id from swapped where id =';
-  await enterPipeline(gateway, `${read} 1`);
-  await database.query(`rename table swapped to swapped_rows;
-    create view swapped as select log_read(id) as id from swapped_rows`);
-  // An idle pipeline gives its session back.
-  await enterPipeline(gateway, 'select v from item where id = 7');
-  // Any read that is slow for once is run again: only those from here on count.
-  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
-  const before_ = await pipelinedStatements(gateway);
-  assert.equal(cellOf(await ask(`${read} 2`)), 2);
-  assert.equal(await pipelinedStatements(gateway), before_ + 1, 'it was in the pipeline');
-  assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_reruns_total'), reruns + 1);
-  const entries = await logged();
-  await database.query('delete from log');
-  await ask(`${read} 2`);
-  assert.equal(await logged(), entries, 'the same as without the pipeline');
-  const inPipeline = await pipelinedStatements(gateway);
-  for (let n = 0; n < quickReads; n += 1) await ask(`${read} 1`);
-  assert.equal(await pipelinedStatements(gateway), inPipeline, 'it is not tried again');
+  for (const table of swapped) {
+    const read = `select id from ${table} where id =`;
+    await enterPipeline(gateway, `${read} 1`);
+    await database.query(`rename table ${table} to ${table}_rows;
+      create view ${table} as select log_read(id) as id from ${table}_rows`);
+    // An idle pipeline gives its session back.
+    await enterPipeline(gateway, 'select v from item where id = 7');
+    // Any read that is slow for once is run again: only those from here on count.
+    const rerunsBefore = await reruns();
+    const before_ = await pipelinedStatements(gateway);
+    assert.equal(cellOf(await ask(`${read} 2`)), 2);
+    const wasInPipeline = (await pipelinedStatements(gateway)) === before_ + 1;
+    assert.equal((await reruns()) - rerunsBefore, wasInPipeline ? 1 : 0);
+    const entries = await logged();
+    await database.query('delete from log');
+    await ask(`${read} 2`);
+    assert.equal(await logged(), entries, 'the same as without the pipeline');
+    const inPipeline = await pipelinedStatements(gateway);
+    for (let n = 0; n < quickReads; n += 1) await ask(`${read} 1`);
+    assert.equal(await pipelinedStatements(gateway), inPipeline, 'it is not tried again');
+    if (wasInPipeline) return;
+    await database.query('delete from log');
+  }
+  assert.fail('no read was in the pipeline');
 });
 
 test('a table becomes a view through one worker: the others know it soon, and it is read once each time', async () => {

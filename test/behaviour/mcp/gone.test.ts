@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
+import { eventually } from '../../support/eventually.ts';
 import { openRaw } from '../../support/http.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { readMetric } from '../../support/scrape.ts';
@@ -22,6 +23,9 @@ const { gateway, database } = useGateway(
            insert into numbers with recursive c (n) as (select 1 union all select n + 1 from c where n < 1000) select n from c`,
         )
         .then(() => {}),
+    // At its start the gateway itself uses the one connection: on a busy machine for longer than a call waits.
+    ready: () =>
+      eventually('a call is answered', () => agent.query('select 1 as n')).then(() => {}),
   },
 );
 const agent = createAgent(() => gateway);
