@@ -1,6 +1,20 @@
 // Numbers out of a gateway's /metrics.
 import type { Ask } from './ask.ts';
-import { parseExposition, sumOf } from './exposition.ts';
+import { eventually } from './eventually.ts';
+import { parseExposition, type Samples, sumOf } from './exposition.ts';
+
+/**
+ * Scrapes until every worker has answered in time. On a busy machine one may be late: then the scrape has its values of a second ago, or is
+ * refused.
+ */
+export function scrape(gateway: Ask): Promise<Samples> {
+  return eventually('a scrape that every worker has answered', async () => {
+    const { status, text } = await gateway.get('/metrics');
+    if (status !== 200) throw new Error(`${status} ${text}`);
+    const samples = parseExposition(text);
+    return sumOf(samples, 'dbhttpd_workers_silent') === 0 && samples;
+  });
+}
 
 /** Reads a metric: the sum over all samples of this name whose labels contain all of `labels`. */
 export async function readMetric(
@@ -8,6 +22,5 @@ export async function readMetric(
   name: string,
   labels: Readonly<Record<string, string>> = {},
 ): Promise<number> {
-  const { text } = await gateway.get('/metrics');
-  return sumOf(parseExposition(text), name, labels);
+  return sumOf(await scrape(gateway), name, labels);
 }

@@ -20,7 +20,8 @@ export const bigRows = Number(process.env.DBHTTPD_TEST_BIG_ROWS ?? 50_000);
 
 /** Selects all of `big`: some 350 bytes a row. */
 export const selectBig = 'select n, a, b from big';
-const denseBytes = 880;
+/** A row of `selectDense` has more bytes in every format. */
+export const denseBytes = 880;
 /** The number of rows of `selectDense`. */
 export const denseRows = bigRows * Math.ceil(bytesBeyondBuffers() / (denseBytes * bigRows));
 /** Does not become small when it is compressed: MySQL waits for a reader that takes nothing, in every coding. */

@@ -303,7 +303,13 @@ test('a killed request does not come back, even with a key, whether it ran or wa
   const ledger = describeCreation(parseIdempotencyTable('request_keys', database.name));
   await database.query(ledger);
   await createGate(database);
-  const settings = { workers: 1, pool: 1, idempotency_table: 'request_keys' };
+  const settings = {
+    workers: 1,
+    pool: 1,
+    max_wait: '1m',
+    statement_timeout: '5m',
+    idempotency_table: 'request_keys',
+  };
   const keyed = await startGateway({ database, settings });
   t.after(keyed.stop);
   const between = await startHttpFront(keyed.url);

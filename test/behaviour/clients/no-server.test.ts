@@ -15,7 +15,7 @@ before(async () => {
   gateway = await startGateway({
     // Nothing listens on these ports.
     database: { host: '127.0.0.1:1, 127.0.0.1:2', user: 'app', password: '', name: 'world' },
-    settings: { workers: 1, queue: 3, statement_timeout: '20s', clients: file.path },
+    settings: { workers: 1, queue: 3, max_wait: '1m', statement_timeout: '5m', clients: file.path },
   });
 });
 after(async () => {

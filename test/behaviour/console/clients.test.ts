@@ -50,7 +50,8 @@ async function giveToken(page: Page, token: string): Promise<void> {
 /** A request that runs until the gate is opened. */
 function stand(name: string, closed: Gate, id: string) {
   const headers = { ...bearing(tokenOf(name)), 'X-Request-ID': id };
-  const reply = gateway.post('/v1/query', { sql: `select ${closed.zero}` }, { headers });
+  const asked = { sql: `select ${closed.zero}` };
+  const reply = gateway.post('/v1/query', asked, { headers, timeoutMs: 300_000 });
   reply.catch(() => undefined);
   return reply;
 }

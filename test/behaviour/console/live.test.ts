@@ -6,12 +6,18 @@ import type { Browser, Page } from 'playwright-core';
 import { openBrowser } from '../../support/browser.ts';
 import { askNow, type ConsolePage, openConsole } from '../../support/console-page.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
+import { eventually } from '../../support/eventually.ts';
 import { signal } from '../../support/processes.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const token = 'a-token-of-the-tests';
 const known = { headers: { Authorization: `Bearer ${token}` } };
-const { gateway, database } = useGateway({ workers: 2, pool: 4, token }, { prepare: createGate });
+/** Requests that wait at a gate last until the page has been looked at. */
+const longMs = 300_000;
+const { gateway, database } = useGateway(
+  { workers: 2, pool: 4, statement_timeout: '5m', token },
+  { prepare: createGate },
+);
 let browser: Browser;
 before(async () => {
   browser = await openBrowser();
@@ -101,7 +107,7 @@ test('ends one request, and no other', async () => {
       gateway.post(
         '/v1/query',
         { sql: `select ${gate.zero} as ${name}` },
-        { headers: { ...known.headers, 'X-Request-ID': name } },
+        { headers: { ...known.headers, 'X-Request-ID': name }, timeoutMs: longMs },
       ),
     );
     await withConsole(async (page) => {
@@ -157,7 +163,7 @@ test('is opened by a link of another site, which can do nothing else with it', a
   const asked = gateway.post(
     '/v1/query',
     { sql: `select ${gate.zero}` },
-    { headers: { ...known.headers, 'X-Request-ID': 'untouched' } },
+    { headers: { ...known.headers, 'X-Request-ID': 'untouched' }, timeoutMs: longMs },
   );
   const page = await browser.newPage();
   try {
@@ -171,10 +177,11 @@ test('is opened by a link of another site, which can do nothing else with it', a
     );
     await page.goto(elsewhere);
     assert.equal(await page.frameLocator('iframe').locator('#verdict').count(), 0);
-    const list = await gateway.get('/v1/requests', known);
-    const { requests } = list.json<{ requests: { id: string; request_id: string }[] }>();
-    const running = requests.find(({ request_id }) => request_id === 'untouched');
-    assert.ok(running);
+    const running = await eventually('it is listed', async () => {
+      const list = await gateway.get('/v1/requests', known);
+      const { requests } = list.json<{ requests: { id: string; request_id: string }[] }>();
+      return requests.find(({ request_id }) => request_id === 'untouched');
+    });
     const outcome = await page.evaluate(
       ([url, authorization]) =>
         fetch(url as string, {

@@ -145,6 +145,8 @@ test('a handshake that takes its time is waited for within the deadline', async 
 });
 
 test('the number of waiting requests is bounded while no connection can be opened', async () => {
+  // A cut that meets an attempt to connect makes it fail: then requests are refused for that reason, and none waits.
+  await fillPool(gateway, pool);
   proxy.partition();
   proxy.cutAll();
   const crowd = 30;

@@ -256,7 +256,11 @@ describe('where a gateway or a worker ends', () => {
       const inFlight = (slot: string) => sumOf(samples, 'dbhttpd_requests_in_flight', { slot });
       return inFlight('0') === 3 || inFlight('1') === 3;
     });
-    const { requests } = (await other.get('/v1/requests')).json<{ requests: { id: string }[] }>();
+    const lister = await openAway(asked[0]);
+    lister.send(formatRequest('GET', '/v1/requests'));
+    const { requests } = JSON.parse((await lister.reply()).body.toString()) as {
+      requests: { id: string }[];
+    };
     const worker = Number(requests[0]?.id.split('-')[1]);
     assert.ok(other.workers().includes(worker));
     process.kill(worker, 'SIGKILL');

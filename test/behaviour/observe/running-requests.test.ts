@@ -25,7 +25,7 @@ type List = { requests: Running[]; omitted: number; silent_workers: number[] };
 
 let processes: Processlist;
 const { gateway, database } = useGateway(
-  { workers: 2, pool: 3, token: 'a-token-of-sixteen' },
+  { workers: 2, pool: 3, max_wait: '1m', statement_timeout: '5m', token: 'a-token-of-sixteen' },
   {
     prepare: async (prepared) => {
       await createGate(prepared);
@@ -222,11 +222,13 @@ test('a worker that hangs is named, and the others are still listed', async (t) 
   const [hung = 0] = gateway.workers();
   process.kill(hung, 'SIGSTOP');
   try {
-    const reported = await eventually('an answer of a sound worker', async () => {
+    // On a busy machine the sound worker may be late too: then the list is refused, or names both.
+    const reported = await eventually('an answer of the sound worker alone', async () => {
       const reply = await gateway.get('/v1/requests', { headers, timeoutMs: 1000 });
-      return reply.json<List>();
+      if (reply.status !== 200) return null;
+      const answer = reply.json<List>();
+      return answer.silent_workers.length === 1 && answer;
     });
-    assert.deepEqual(reported.silent_workers.length, 1);
     assert.ok(reported.requests.length > 0);
     assert.ok(reported.requests.every(({ worker }) => !reported.silent_workers.includes(worker)));
   } finally {
