@@ -23,7 +23,7 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 
 /**
  * More bytes than fit in the kernel's buffers of the two connections between MySQL and a client, and in the gateway: MySQL must wait before
- * it has sent so many to a reader that takes nothing. On some machines a buffer may grow to 32 MiB.
+ * it has sent that many to a reader that takes nothing. On some machines a buffer may grow to 32 MiB.
  */
 export function bytesBeyondBuffers(): number {
   const largest = (kind: 'rmem' | 'wmem') =>

@@ -4,8 +4,8 @@ import { eventually } from './eventually.ts';
 import { parseExposition, type Samples, sumOf } from './exposition.ts';
 
 /**
- * Scrapes until every worker has answered in time. On a busy machine one may be late: then the scrape has its values of a second ago, or is
- * refused.
+ * Scrapes until every worker has answered in time. On a busy machine one may be late: the scrape then has its last report, up to a second
+ * old, or is refused.
  */
 export function scrape(gateway: Ask): Promise<Samples> {
   return eventually('a scrape that every worker has answered', async () => {

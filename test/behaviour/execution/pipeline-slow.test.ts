@@ -61,7 +61,7 @@ afterEach(async () => {
   await Promise.allSettled(loads.splice(0).map((load) => load.stop()));
 });
 
-/** On a machine that pauses, a request may wait for a session until its time is over. */
+/** On a machine that pauses, a request may wait for a session until its deadline. */
 const wasNeverRun = /^503 (DEADLINE_WAITING|WAITED_TOO_LONG) not_executed$/;
 
 const kills = () => readMetric(gateway, 'dbhttpd_kills_total');
