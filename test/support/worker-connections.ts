@@ -1,6 +1,7 @@
 // Connections of which it is known which worker has accepted them: what comes on one must be passed on to have it at another.
 import assert from 'node:assert/strict';
 import type { NetConnectOpts } from 'node:net';
+import { eventually } from './eventually.ts';
 import { openRaw, type RawConnection } from './http.ts';
 
 /** One of them. The caller must destroy its socket. */
@@ -8,8 +9,6 @@ export type WorkerConnection = RawConnection & {
   /** The same for all connections of a worker: what it begins its requests' ids with. */
   readonly worker: string;
 };
-
-const maxOpened = 200;
 
 /** A request as bytes. @param body as JSON; none by default */
 export function formatRequest(
@@ -25,20 +24,21 @@ export function formatRequest(
   return `${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 }
 
-/** Opens a connection to another worker than those. Rejects if there is none. */
-export async function openBeside(
+/** Opens a connection to another worker than those. Rejects if none accepts one in 30 s. */
+export function openBeside(
   target: number | NetConnectOpts,
   others: readonly string[] = [],
 ): Promise<WorkerConnection> {
-  for (let count = 0; count < maxOpened; count += 1) {
+  const open = async () => {
     const connection = await openRaw(target);
     connection.send(formatRequest('GET', '/nothing'));
     const reply = await connection.reply();
     const [worker = ''] = (reply.header('x-request-id') ?? '').split('-');
     if (!others.includes(worker)) return { ...connection, worker };
     connection.socket.destroy();
-  }
-  throw new Error(`${maxOpened} connections, and none of another worker`);
+    return null;
+  };
+  return eventually('a connection of another worker', open, { everyMs: 1 });
 }
 
 /** Opens a connection to each of this many workers. */

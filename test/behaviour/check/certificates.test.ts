@@ -9,6 +9,7 @@ import { createAsk } from '../../support/ask.ts';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { getReport } from '../../support/reports.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-certificates-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -104,7 +105,7 @@ test('a certificate that expires within 14 days is a warning for --check and a s
   const line = ` warn .* a certificate expires soon key=tls_cert problem="${problem}"`;
   await logShows(daemon, new RegExp(line));
   assert.doesNotMatch(daemon.readLog(), /soon key=https_cert/);
-  const { text } = await createAsk(`https://${daemon.address()}`).get('/metrics');
+  const { text } = await getReport(createAsk(`https://${daemon.address()}`), '/metrics');
   const timeOf = (key: string) =>
     Number(
       new RegExp(`^dbhttpd_certificate_expiry_.*key="${key}"\\} (\\S+)$`, 'm').exec(text)?.[1],

@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { type Deed, type HttpFront, type Seen, startHttpFront } from '../../support/http-front.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { endRequest, getReport } from '../../support/reports.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
@@ -184,23 +185,23 @@ test('a reply that is lost or cut: unknown for a write, failed for a read', asyn
 });
 
 test('no server listens: the request is known not to be executed, and is sent again', async () => {
-  const gone = await startHttpFront(gateway.url);
-  await gone.stop();
-  const error = await failureOf(connect({ url: gone.url }).query('delete from made', []));
+  // The system gives a port that has become free to others, but none below 1024.
+  const url = 'http://127.0.0.1:2';
+  const error = await failureOf(connect({ url }).query('delete from made', []));
   assert.deepEqual(
     [error.code, error.status, error.outcome, error.retryable],
     ['FETCH_FAILED', null, 'not_executed', true],
   );
   assert.equal(
     error.message,
-    `Could not connect to ${gone.url} (connect ECONNREFUSED ${gone.url.slice(7)}). Nothing was executed.`,
+    `Could not connect to ${url} (connect ECONNREFUSED ${url.slice(7)}). Nothing was executed.`,
   );
   let attempts = 0;
   const returning = connect({
     url: gateway.url,
     fetch: (input, init) => {
       attempts += 1;
-      return fetch(attempts === 1 ? `${gone.url}/v1/query` : input, init);
+      return fetch(attempts === 1 ? `${url}/v1/query` : input, init);
     },
   });
   assert.equal((await returning.query('insert into made (n) values (70)', [])).affectedRows, 1);
@@ -326,8 +327,7 @@ test('a killed request does not come back, even with a key, whether it ran or wa
     return waiting !== undefined && running !== undefined && [waiting, running];
   });
   for (const { id } of requests) {
-    const killed = await fetch(`${keyed.url}/v1/requests/${id}`, { method: 'DELETE' });
-    assert.equal(killed.status, 200);
+    assert.equal((await endRequest(keyed, id)).status, 200);
   }
   for (const error of await Promise.all(failing)) assert.equal(error.code, 'KILLED');
   assert.equal(between.seen.length, 2);
@@ -343,7 +343,7 @@ test('a request is ended by its own id, by any client, and one that is over is n
   t.after(gate.open);
   const [mine, other] = [connect({ url: shared.url }), connect({ url: shared.url })];
   const listed = async () =>
-    (await shared.get('/v1/requests')).json<{ requests: Listed[] }>().requests;
+    (await getReport(shared, '/v1/requests')).json<{ requests: Listed[] }>().requests;
   // Twice with one id, whichever workers they reach, and once with another one.
   const failing = [1, 2].map(() =>
     failureOf(mine.query(`select ${gate.zero}`, [], { requestId: 'order-7/a=1' })),

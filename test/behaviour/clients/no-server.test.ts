@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { endRequest } from '../../support/reports.ts';
 
 const file = createClientsFile({
   loud: { allow: 'sql' },
@@ -54,7 +55,7 @@ test('a full queue rejects the newest request of the client that has the most th
   assert.deepEqual(ended.slice(2), ['quiet-2: 503 QUEUE_FULL not_executed']);
   for (const id of ['loud-1', 'loud-2', 'quiet-1']) {
     const headers = bearing(tokenOf(id.replace(/-.*/, '')));
-    await gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers });
+    await endRequest(gateway, id, { headers });
   }
   await Promise.all(all);
 });

@@ -12,6 +12,7 @@ import { postAsDriver } from '../../support/driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { beginHeld, holdBy, summarise } from '../../support/held.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { endRequest, getReport } from '../../support/reports.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { beginAt, formatRequest, openAtEach } from '../../support/worker-connections.ts';
 import { createJwtKeys, jwtNames } from './support/jwt-keys.ts';
@@ -157,7 +158,7 @@ test('the same idempotency key of another client or user is another key', async 
 type List = { readonly requests: readonly { readonly id: string; readonly request_id: string }[] };
 
 async function listed(token: string | null): Promise<List['requests']> {
-  const reply = await gateway.get('/v1/requests', as(token));
+  const reply = await getReport(gateway, '/v1/requests', as(token));
   assert.equal(reply.status, 200, reply.text);
   return reply.json<List>().requests;
 }
@@ -180,8 +181,7 @@ async function runAll(): Promise<ReadonlyMap<string, Promise<Reply>>> {
   return replies;
 }
 
-const end = (id: string, token: string | null) =>
-  gateway.request(`/v1/requests/${encodeURIComponent(id)}`, { method: 'DELETE', ...as(token) });
+const end = (id: string, token: string | null) => endRequest(gateway, id, as(token));
 
 test('a client sees its own requests, and with the permission observe all of them', async () => {
   const replies = await runAll();

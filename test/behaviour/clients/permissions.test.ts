@@ -6,6 +6,7 @@ import { rulesOf } from '../../../src/worker/request/compat.ts';
 import { createRoutes } from '../../../src/worker/routes.ts';
 import type { Options, Reply } from '../../support/ask.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
+import { inTime } from '../../support/reports.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 /** A path as the documentation describes it. Null: any client may use it. */
@@ -107,7 +108,7 @@ function ask(door: Door, method: string, token: string | null): Promise<Reply> {
     ...(body !== undefined && !isUrl && { body: JSON.stringify(body) }),
   };
   const query = isUrl ? `?${encodeURIComponent(JSON.stringify(body))}` : '';
-  return gateway.request(`${path}${query}`, options);
+  return inTime(`${method} ${path}`, () => gateway.request(`${path}${query}`, options));
 }
 
 /** The permission that a reply says is missing; null: it is no refusal. */

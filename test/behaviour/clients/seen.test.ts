@@ -12,6 +12,8 @@ import { postAsDriver } from '../../support/driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { getReport } from '../../support/reports.ts';
+import { scrape } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { createJwtKeys, jwtNames } from './support/jwt-keys.ts';
 
@@ -58,17 +60,16 @@ const as = (token: string, id = 'any') => ({
 const query = (token: string, sql: string, id?: string, at: Gateway = gateway): Promise<Reply> =>
   at.post('/v1/query', { sql }, as(token, id));
 const watch = async <Report>(path: string): Promise<Report> =>
-  (await gateway.get(path, as(tokenOf('watcher')))).json<Report>();
+  (await getReport(gateway, path, as(tokenOf('watcher')))).json<Report>();
 
 /** The values of all series of clients, summed over the workers, by name and labels. */
 async function readSeries(at: Gateway = gateway): Promise<ReadonlyMap<string, number>> {
-  const { text } = await at.get('/metrics');
   const sums = new Map<string, number>();
-  for (const line of text.split('\n')) {
-    const [, name, labels = '', value] = /^(dbhttpd_client_\w+)\{(.*)\} (\S+)$/.exec(line) ?? [];
+  for (const [sample, value] of await scrape(at)) {
+    const [, name, labels = ''] = /^(dbhttpd_client_\w+)\{(.*)\}$/.exec(sample) ?? [];
     if (name === undefined || !labels.includes('client="')) continue;
     const key = `${name} ${labels.replace(/(section|slot)="[^"]*",?/g, '')}`.replace(/,$/, '');
-    sums.set(key, (sums.get(key) ?? 0) + Number(value));
+    sums.set(key, (sums.get(key) ?? 0) + value);
   }
   return sums;
 }
@@ -95,7 +96,7 @@ test('without a clients file all requests are those of the client default', asyn
     await plain.db({ SQL: 'select 1' });
     const series = await readSeries(plain);
     assert.equal(series.get('dbhttpd_client_requests_total client="default",outcome="ok"'), 1);
-    const { clients } = (await plain.get('/v1/stats')).json<Stats>();
+    const { clients } = (await getReport(plain, '/v1/stats')).json<Stats>();
     assert.deepEqual(
       clients.clients.map(({ client, requests }) => [client, requests]),
       [['default', 1]],

@@ -21,6 +21,7 @@ import {
 import { keySettings } from '../../support/database/server-key.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { getReport } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
@@ -243,7 +244,7 @@ for (const [what, prepare, number, words, hint] of accounts) {
     await unready(numbered, 'DATABASE_REFUSED', errno);
     await refusedTo(numbered, 'DATABASE_REFUSED', refusesLogin);
     assert.equal(await readMetric(numbered, 'dbhttpd_connect_errno'), errno);
-    const stats = await numbered.get('/v1/stats');
+    const stats = await getReport(numbered, '/v1/stats');
     assert.equal(stats.json<Stats>().backends[0]?.connect_errno, errno);
     assert.doesNotMatch(checked + numbered.log(), /pw[12]secret/);
   });
@@ -449,10 +450,12 @@ test('readiness and its reason are gauges', options, async () => {
   await closed.listen(false);
   const gateway = await startGateway({ database: closed.target, settings: { workers: 1 } });
   try {
-    const away = (await gateway.get('/metrics')).text;
-    assert.match(away, /^dbhttpd_ready\{section="world",slot="0"\} 0$/m);
     const reason = (code: string) => `dbhttpd_unready{section="world",slot="0",reason="${code}"}`;
-    assert.ok(away.includes(`${reason('DATABASE_UNREACHABLE')} 1`), away);
+    const away = await eventually('the reason is known', async () => {
+      const { text } = await gateway.get('/metrics');
+      return text.includes(`${reason('DATABASE_UNREACHABLE')} 1`) && text;
+    });
+    assert.match(away, /^dbhttpd_ready\{section="world",slot="0"\} 0$/m);
     assert.ok(away.includes(`${reason('DATABASE_REFUSED')} 0`));
     await closed.listen(true);
     await eventually('ready', async () => (await gateway.get('/readyz')).status === 200);

@@ -135,6 +135,8 @@ test('partitioned: deadlines hold, and the heal is enough', async () => {
 });
 
 test('a handshake that takes its time is waited for within the deadline', async () => {
+  // As above.
+  await fillPool(gateway, pool);
   proxy.partition();
   proxy.cutAll();
   const asked = ask('select 5');

@@ -5,6 +5,7 @@ import test from 'node:test';
 import { eventually } from '../../support/eventually.ts';
 import { bytesBeyondBuffers, growthOf, heldBack, readersOf } from '../../support/flat-memory.ts';
 import { openRaw, type RawConnection } from '../../support/http.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const megabyte = 1024 ** 2;
@@ -127,13 +128,13 @@ test('keeps its pool whole when 100 downloads are aborted in the middle', async 
     assert.match(reply.text, new RegExp(`"ROWS":\\[\\[${index}\\]\\]`));
   });
   await eventually('nothing runs', async () => (await downloading()).length === 0);
-  const open = await database.query('select id from information_schema.processlist where db = ?', [
-    database.name,
-  ]);
-  // The pool, the control connection, the readiness probe, and the one that counts.
-  assert.ok(open.length <= pool + 3);
-  const metrics = (await gateway.get('/metrics')).text;
-  assert.match(metrics, /^dbhttpd_worker_up.* 1$/m);
+  await eventually('the pool is as it was', async () => {
+    const sql = 'select id from information_schema.processlist where db = ?';
+    const open = await database.query(sql, [database.name]);
+    // The control connection, the readiness probe, and the one that counts.
+    return open.length <= pool + 3;
+  });
+  assert.equal(await readMetric(gateway, 'dbhttpd_worker_up'), 1);
   assert.equal(worker(), before);
 });
 

@@ -17,6 +17,7 @@ import {
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { formatSection } from '../../support/ini-text.ts';
+import { endRequest, getReport } from '../../support/reports.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const origin = 'https://app.example';
@@ -232,11 +233,11 @@ test('statements of drivers are counted, and can be seen and ended while they ru
     return requests.find(({ shape }) => shape?.includes('sleep'));
   };
   const { id } = await eventually('the request that runs', reported);
-  await fetch(`${gateway.url}/v1/requests/${id}`, { method: 'DELETE', headers });
+  await endRequest(gateway, id, { headers });
   const error = await running;
   assert.deepEqual([error.status, error.body.code], [504, 'KILLED']);
-  const metrics = await (await fetch(`${gateway.url}/metrics`, { headers })).text();
-  assert.match(metrics, /endpoint="driver_execute"/);
+  const { text } = await getReport(gateway, '/metrics', { headers });
+  assert.match(text, /endpoint="driver_execute"/);
 });
 
 test('a configuration that would be unsafe is refused at the start', async () => {

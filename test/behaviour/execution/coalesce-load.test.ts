@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { cellOf, documentOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
-import { parseExposition, sumOf } from '../../support/exposition.ts';
+import { sumOf } from '../../support/exposition.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
-import { readMetric } from '../../support/scrape.ts';
+import { readMetric, scrape } from '../../support/scrape.ts';
 import { askAtOnce } from './support/at-once.ts';
 
 let database: Database;
@@ -32,7 +32,7 @@ after(async () => {
 const coalesced = () => readMetric(gateway, 'dbhttpd_coalesced_requests_total');
 /** Both at once: the pipeline gives its sessions back once they are idle for long. */
 const counts = async () => {
-  const samples = parseExposition((await gateway.get('/metrics')).text);
+  const samples = await scrape(gateway);
   return {
     shared: sumOf(samples, 'dbhttpd_coalesced_requests_total'),
     written: sumOf(samples, 'dbhttpd_pipeline_statements_total'),

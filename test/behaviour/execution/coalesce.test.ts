@@ -11,7 +11,14 @@ import { readMetric } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const { database, proxy, gateway } = useProxiedGateway(
-  { workers: 1, pool: 1, coalesce: 'on', access_log: 'json' },
+  {
+    workers: 1,
+    pool: 1,
+    coalesce: 'on',
+    access_log: 'json',
+    max_wait: '1m',
+    statement_timeout: '5m',
+  },
   {
     prepare: async (own) => {
       await own.query(`

@@ -89,7 +89,10 @@ test('TIMEOUT cannot raise statement_timeout', async () => {
     settings: { workers: 1, pool: 1, statement_timeout: '300ms' },
   });
   // The measured time is the statement's, without that of a first connection.
-  await strict.dbPost({ SQL: 'select 1' });
+  await eventually(
+    'it serves',
+    async () => (await strict.dbPost({ SQL: 'select 1' })).status === 200,
+  );
   const from = performance.now();
   const reply = await strict.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 60_000 });
   assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
@@ -102,7 +105,7 @@ test('a wait that takes a quarter of the deadline is a 503, and the statement ne
   const gate = await closeGate(database);
   const busy = [0, 1].map(() => gateway.dbPost({ SQL: `select ${gate.zero}` }));
   await processlist.started('from gate', 2);
-  const reply = await gateway.dbPost({ SQL: 'insert into t values (77, 0)', TIMEOUT: 200 });
+  const reply = await gateway.dbPost({ SQL: 'insert into t values (77, 0)', TIMEOUT: 4_000 });
   assert.equal(outcomeOf(reply), '503 WAITED_TOO_LONG not_executed');
   assert.ok(reply.headers['retry-after'] !== undefined);
   await gate.open();
@@ -139,7 +142,7 @@ test('without a control connection the 504 is in time all the same, and a gauge 
       const rule = proxy.on(/^kill/i, fault);
       await eventually('the control connection is there', isControlled);
       await assertTimely(`select ${gate.zero}`, '504 DEADLINE_RUNNING failed');
-      await eventually('a kill was tried', () => rule.hits() === 1);
+      await eventually('a kill was tried', () => rule.hits() > 0);
       // At once: a statement that may run on takes no connection of the pool with it.
       assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
       await eventually('the gauge tells it', async () => (await gauge()) === runningOn);

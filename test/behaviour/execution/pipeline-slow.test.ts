@@ -198,9 +198,10 @@ test('statements that wait behind a slow read, and are not written yet, run else
     const isHeld = rule?.hits() === slow.length && proxy.connections().total === connections;
     rule?.remove();
     proxy.release();
-    const cells = (await Promise.all(pending)).map(cellOf);
-    assert.deepEqual(cells, [10, 70, ...others.map((id) => 3 * id)]);
-    return isHeld;
+    const replies = await Promise.all(pending);
+    if (!isHeld) return false;
+    assert.deepEqual(replies.map(cellOf), [10, 70, ...others.map((id) => 3 * id)]);
+    return true;
   });
 });
 
@@ -230,13 +231,16 @@ test('a deadline beyond the limit: 504 in time, the kill is for the connection o
       const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 500 });
       if (wasNeverRun.test(outcomeOf(reply))) return false;
       assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
-      await eventually('one kill', async () => (await kills()) === killsBefore + 1);
+      await eventually('a kill', async () => (await kills()) > killsBefore);
       return (await reruns()) > rerunsBefore;
     });
     await load.stop();
     return wasInPipeline;
   });
-  assert.equal(await readMetric(gateway, 'dbhttpd_statements_running_on'), 0);
+  await eventually(
+    'nothing runs on',
+    async () => (await readMetric(gateway, 'dbhttpd_statements_running_on')) === 0,
+  );
 });
 
 test('a deadline within the limit: 504 in time, and no session is killed', async () => {

@@ -18,7 +18,7 @@ const clientCount = 100;
 const served = 12;
 
 const { gateway, database } = useGateway(
-  { workers: 1, pool: 4, queue: 8, access_log: 'json' },
+  { workers: 1, pool: 4, queue: 8, access_log: 'json', max_wait: '1m', statement_timeout: '5m' },
   {
     prepare: async (own) => {
       await createGate(own);
@@ -145,7 +145,7 @@ test('a request that has waited for as long as it may leaves its place to others
   const busy = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
   await processlist.started('from gate', 4);
   const impatient = Array.from({ length: 8 }, () =>
-    gateway.dbPost({ SQL: 'select 1', TIMEOUT: 100 }),
+    gateway.dbPost({ SQL: 'select 1', TIMEOUT: 4_000 }),
   );
   for (const reply of await Promise.all(impatient)) {
     assert.equal(outcomeOf(reply), '503 WAITED_TOO_LONG not_executed');

@@ -9,6 +9,7 @@ import { cellOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { beginHeld } from '../../support/held.ts';
 import { openRaw } from '../../support/http.ts';
+import { getReport } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { formatRequest } from '../../support/worker-connections.ts';
@@ -27,6 +28,8 @@ const { gateway } = useGateway(
     // Two seconds pass until two of a crowd are reset, and others come before the requests under test.
     max_wait: '1m',
     statement_timeout: '5m',
+    transaction_idle_timeout: '1m',
+    transaction_timeout: '5m',
   },
   {
     prepare: async (own) => {
@@ -104,7 +107,7 @@ function flow({ socket, bytes }: Reader): { end: () => void; longestGapMs: () =>
 }
 
 async function phases(): Promise<string[]> {
-  const { requests } = (await gateway.get('/v1/requests')).json<{
+  const { requests } = (await getReport(gateway, '/v1/requests')).json<{
     requests: { phase: string }[];
   }>();
   return requests.map(({ phase }) => phase);

@@ -10,6 +10,7 @@ import { daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { isSleeping } from '../../support/processes.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
 const database = useDatabase();
@@ -24,9 +25,6 @@ function hold(port: number, count: number): Promise<Socket[]> {
     }),
   );
 }
-
-const counter = (metrics: string, name: string) =>
-  Number(new RegExp(`^dbhttpd_${name}\\{[^}]*\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
 
 test('under a low limit, clients without room get an answer, and health answers beyond it', async (t) => {
   const { host, port, user, password, name } = database;
@@ -52,10 +50,9 @@ test('under a low limit, clients without room get an answer, and health answers 
   for (const path of ['/livez', '/readyz']) {
     assert.equal((await ask.get(path)).status, 200, path);
   }
-  const { text } = await ask.get('/metrics');
-  assert.ok(counter(text, 'client_connections') >= 72);
-  assert.ok(counter(text, 'client_connections_refused_total') >= 2);
-  assert.equal(counter(text, 'descriptor_shortages_total'), 0);
+  assert.ok((await readMetric(ask, 'dbhttpd_client_connections')) >= 72);
+  assert.ok((await readMetric(ask, 'dbhttpd_client_connections_refused_total')) >= 2);
+  assert.equal(await readMetric(ask, 'dbhttpd_descriptor_shortages_total'), 0);
 
   for (const socket of held) socket.destroy();
   await eventually('there is room again', () => answers(200));
@@ -87,12 +84,11 @@ test('a worker that has no descriptor left does not spin, and serves when there 
     const latest = looks.slice(-150);
     return latest.length === 150 && latest.filter(Boolean).length > 75;
   };
-  await eventually('it sleeps most of the time', sleeps);
+  await eventually('it sleeps most of the time', sleeps, { everyMs: 10 });
   assert.deepEqual(gateway.workers(), [worker]);
 
   for (const socket of held) socket.destroy();
   assert.ok(limitDescriptors(t, worker, 4096));
   await eventually('it serves', async () => (await gateway.db({ SQL: 'select 1' })).status === 200);
-  const { text } = await gateway.get('/metrics');
-  assert.ok(counter(text, 'descriptor_shortages_total') > 0);
+  assert.ok((await readMetric(gateway, 'dbhttpd_descriptor_shortages_total')) > 0);
 });

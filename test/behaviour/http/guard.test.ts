@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test, { after, before } from 'node:test';
+import { timesSent } from '../../support/busy-pool.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import {
   type ProxiedDatabase,
   startProxiedDatabase,
 } from '../../support/database/proxied-database.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { getReport } from '../../support/reports.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
 
 const token = 'a-token-of-the-tests';
@@ -37,16 +39,17 @@ after(async () => {
 
 type Case = readonly [headers: Readonly<Record<string, string>>, status: number];
 
-const SQL = "select 'asked'";
-const asked = () => proxy.statements.filter((sql) => sql === SQL).length;
+let number = 0;
 
 async function check(gateway: Gateway, [headers, status]: Case): Promise<void> {
   for (const ask of [gateway.db, gateway.dbPost]) {
-    const before = asked();
+    // Each has a shape of its own: one that is asked often may be sent twice, if its answer is late.
+    number += 1;
+    const SQL = `select 'asked' as a${number}`;
     const reply = await ask({ SQL }, { headers });
     parseStrictJson(reply.body);
     assert.equal(reply.status, status, JSON.stringify(headers));
-    assert.equal(asked() - before, status === 200 ? 1 : 0);
+    assert.equal(timesSent(proxy, SQL), status === 200 ? 1 : 0);
     if (status === 401) assert.equal(reply.headers['www-authenticate'], 'Bearer');
   }
 }
@@ -103,7 +106,7 @@ test('requires no token on the paths of balancers, and one on those of metrics',
   assert.equal((await guarded.get('/readyz', { headers })).status, 200);
   assert.equal((await guarded.get('/metrics', { headers })).status, 401);
   const more = { ...headers, Authorization: `Bearer ${token}` };
-  assert.equal((await guarded.get('/metrics', { headers: more })).status, 200);
+  assert.equal((await getReport(guarded, '/metrics', { headers: more })).status, 200);
 });
 
 test('/ says what this is, with links that lead somewhere, the same for every client and without the version', async () => {
@@ -140,7 +143,7 @@ test('writes no token into its log', () => {
 test('repeats a sane X-Request-ID, and makes one up for any other', async () => {
   for (const id of ['a', 'trace-01_x.y:z/8+=@', 'x'.repeat(128)]) {
     for (const asking of [
-      open.db({ SQL }, { headers: { 'X-Request-ID': id } }),
+      open.db({ SQL: 'select 1' }, { headers: { 'X-Request-ID': id } }),
       open.get('/nothing', { headers: { 'X-Request-ID': id } }),
       open.db({ STAT: 'no' }, { headers: { 'X-Request-ID': id } }),
     ]) {
@@ -149,7 +152,7 @@ test('repeats a sane X-Request-ID, and makes one up for any other', async () => 
   }
   const made = new Set<string>();
   for (const id of ['', 'two words', 'x'.repeat(129), 'é', '<script>', '"']) {
-    const reply = await open.db({ SQL }, { headers: { 'X-Request-ID': id } });
+    const reply = await open.db({ SQL: 'select 1' }, { headers: { 'X-Request-ID': id } });
     made.add(String(reply.headers['x-request-id']));
   }
   assert.equal(made.size, 6);

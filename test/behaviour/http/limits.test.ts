@@ -9,7 +9,7 @@ import { serverSockets } from '../../support/kernel-sockets.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database } = useGateway(
-  { workers: 1, pool: 2, keepalive_timeout: '1s' },
+  { workers: 1, pool: 2, keepalive_timeout: '1s', statement_timeout: '5m' },
   { prepare: createGate },
 );
 const host = 'Host: localhost\r\n';
@@ -104,7 +104,9 @@ test('requests that wait to be decoded hold at most 64 MiB together, and those b
   const body = `{"sql":"select 1","params":[${numbers}1]}`;
   const start = `POST /v1/query HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   const clients = await Promise.all(
-    Array.from({ length: 100 }, () => openRaw(gateway.port, { tellsResets: false })),
+    Array.from({ length: 100 }, () =>
+      openRaw(gateway.port, { tellsResets: false, timeoutMs: 300_000 }),
+    ),
   );
   // Sixty wait for their last byte, so that the others arrive while those are decoded.
   const [first, second] = [clients.slice(0, 60), clients.slice(60)];

@@ -126,7 +126,7 @@ test("Python's http.client: all on one connection, with a body in chunks", async
 
 const httpx = `
 import httpx, sys
-with httpx.Client(base_url='http://localhost:' + sys.argv[1]) as client:
+with httpx.Client(base_url='http://localhost:' + sys.argv[1], timeout=60) as client:
     for n in range(5):
         reply = client.post('/v1/query', json={'sql': 'select ?', 'params': [n]})
         print(reply.status_code, reply.json()['row_count'])
@@ -144,7 +144,7 @@ test('wrk: no error on its connections', async (t) => {
   t.after(workspace.remove);
   const script = join(workspace.path, 'delay.lua');
   writeFileSync(script, 'function delay() return 20 end\n');
-  const load = ['-t', '1', '-c', '4', '-d', '1s', '-s', script];
+  const load = ['-t', '1', '-c', '4', '-d', '2s', '--timeout', '30s', '-s', script];
   const output = await run('wrk', [...load, `${url()}${asked('wrk')}`]);
   assert.match(output, /\d+ requests in/);
   assert.doesNotMatch(output, /Socket errors|Non-2xx|^ +0 requests/m);

@@ -13,7 +13,7 @@ import { useGateway } from '../../support/use-gateway.ts';
 const faults = new URL('../../support/request-faults.js', import.meta.url).href;
 
 const { database, gateway } = useGateway(
-  { workers: 1, pool: 2, access_log: 'json' },
+  { workers: 1, pool: 2, access_log: 'json', max_wait: '1m', statement_timeout: '5m' },
   {
     env: { NODE_OPTIONS: `--import ${faults}` },
     prepare: async (own) => {

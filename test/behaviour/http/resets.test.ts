@@ -55,7 +55,7 @@ async function hearPlain(
 }
 
 async function hearTls(port: number, bytes: string): Promise<Heard> {
-  const socket = connect({ port, rejectUnauthorized: false });
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});

@@ -128,7 +128,10 @@ describe('slow clients', { concurrency: true }, () => {
 
   test("a client of MySQL's, which waits for a greeting, gets an error that it can show", async (t) => {
     const { port } = await serve(t, echo, 60_000, hasty);
-    const connection = mysql.createConnection({ host: '127.0.0.1', port, user: 'app' });
+    const connection = mysql.createConnection({
+      ...{ host: '127.0.0.1', port, user: 'app' },
+      connectTimeout: 60_000,
+    });
     t.after(() => connection.destroy());
     const [error] = (await once(connection, 'error')) as [{ errno: number; message: string }];
     assert.equal(error.errno, 1043);

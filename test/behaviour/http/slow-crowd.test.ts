@@ -19,6 +19,7 @@ after(() => {
 });
 
 test(`${crowd} clients that send a byte of a head now and then: a good one is answered each time, and they are at last`, async () => {
+  const fromMs = performance.now();
   while (slow.length < crowd) {
     const more = Array.from({ length: atATime }, () =>
       openRaw(gateway.port, { tellsResets: false }),
@@ -26,7 +27,6 @@ test(`${crowd} clients that send a byte of a head now and then: a good one is an
     slow.push(...(await Promise.all(more)));
   }
   const good = await openRaw(gateway.port);
-  const fromMs = performance.now();
   const head = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
   for (let round = 0; round < rounds; round += 1) {
     for (const { socket } of slow) socket.write(head.charAt(round));

@@ -491,7 +491,7 @@ test('/db takes no key', async () => {
 });
 
 describe('keys are forgotten after idempotency_keep', () => {
-  const settings = { statement_timeout: '1s', idempotency_keep: '1s' };
+  const settings = { statement_timeout: '4s', idempotency_keep: '4s' };
   let byStatement: Database;
   let own: Gateway;
   before(async () => {

@@ -15,7 +15,7 @@ const settings = { workers: 1, pool: 4, idempotency_table: 'request_keys' };
 let other: Gateway;
 after(() => other?.stop());
 const { gateway, database, proxy } = useProxiedGateway(
-  { ...settings, transaction_idle_timeout: '1s' },
+  { ...settings, transaction_idle_timeout: '3s' },
   {
     prepare: async (fresh) => {
       await fresh.query(`

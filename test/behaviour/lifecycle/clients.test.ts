@@ -5,9 +5,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Stats } from '../../../src/shared/observe/stats.ts';
+import { createAsk } from '../../support/ask.ts';
+import { bearing } from '../../support/clients-file.ts';
 import { type Daemon, daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { getReport } from '../../support/reports.ts';
 
 const digest = createHash('sha256').update('of the client').digest('hex');
 const web = `[web]\nallow = sql\ntoken_sha256 = ${digest}\n`;
@@ -21,12 +24,13 @@ function prepare(t: TestContext) {
   return { daemon, path, write };
 }
 
+const reportOf = (daemon: Daemon, path: string, token: string) =>
+  getReport(createAsk(`http://${daemon.address()}`), path, { headers: bearing(token) });
+
 async function ask(daemon: Daemon, path: string): Promise<string> {
-  const reply = await fetch(`http://${daemon.address()}${path}`, {
-    headers: { authorization: 'Bearer of-the-section' },
-  });
-  assert.equal(reply.status, 200);
-  return reply.text();
+  const { status, text } = await reportOf(daemon, path, 'of-the-section');
+  assert.equal(status, 200);
+  return text;
 }
 
 const faultsOf = async (daemon: Daemon) =>
@@ -113,10 +117,8 @@ test('a client that SIGHUP has removed stays removed, though a faulty file comes
     const tokenDigest = createHash('sha256').update(`of-${name}`).digest('hex');
     return `[${name}]\nallow = observe\ntoken_sha256 = ${tokenDigest}\n`;
   };
-  const statusOf = async (name: string) => {
-    const headers = { authorization: `Bearer of-${name}`, connection: 'close' };
-    return (await fetch(`http://${daemon.address()}/v1/stats`, { headers })).status;
-  };
+  const statusOf = async (name: string) =>
+    (await reportOf(daemon, '/v1/stats', `of-${name}`)).status;
   write(file('leaving') + file('staying'));
   assert.equal((await daemon.start()).status, 0, daemon.readLog());
   assert.deepEqual([await statusOf('leaving'), await statusOf('staying')], [200, 200]);

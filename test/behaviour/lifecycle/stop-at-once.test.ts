@@ -21,11 +21,32 @@ const database = useDatabase({
   },
 });
 
-async function stopTwice(gateway: Gateway): Promise<void> {
+/** Resolves to the time from the second signal to the end, in ms. */
+async function stopTwice(gateway: Gateway): Promise<number> {
   process.kill(gateway.pid, 'SIGTERM');
   await eventually('the drain has begun', () => / draining/.test(gateway.log()));
+  const from = performance.now();
   process.kill(gateway.pid, 'SIGTERM');
   await gone(gateway.pid);
+  return performance.now() - from;
+}
+
+/** A stop of a gateway: how long it took, and what must be true after it. */
+type Stop = { readonly tookMs: number; readonly check: () => Promise<void> };
+
+/**
+ * A gateway has a second for its end, of which it uses most if MySQL does not answer. A busy machine may take the rest: a stop that took
+ * longer than usual, and is not as it must be, is done again, at most four times.
+ */
+async function checkStop(usualMs: number, stop: () => Promise<Stop>): Promise<void> {
+  for (let left = 4; ; left -= 1) {
+    const { tookMs, check } = await stop();
+    try {
+      return await check();
+    } catch (error) {
+      if (tookMs < usualMs || left === 0) throw error;
+    }
+  }
 }
 
 /** The lines about writes of which nothing is known, by the ids of their requests. */
@@ -65,44 +86,60 @@ test('a second SIGTERM kills the running statements, and the log has the writes 
 });
 
 test('a request that was passed on to another worker is answered before a second SIGTERM ends the gateway', async (t) => {
-  const proxy = await startProxiedDatabase(database);
-  t.after(proxy.stop);
-  const gateway = await startGateway({ database: proxy.target, settings: { workers: 2, pool: 4 } });
-  t.after(gateway.stop);
-  const held = await beginHeld(gateway);
-  const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
-  // On separate connections: some of them reach the worker that does not have the transaction.
-  const asked = Array.from({ length: 16 }, held.commit);
-  const replies = Promise.allSettled(asked);
-  await eventually('all of them have arrived, and one has sent COMMIT', async () => {
-    const inFlight = await readMetric(gateway, 'dbhttpd_requests_in_flight');
-    return stalled.hits() === 1 && inFlight >= asked.length;
+  // The request is given up after 700 ms, and the worker that passed it on waits for 150 ms more.
+  await checkStop(750, async () => {
+    const proxy = await startProxiedDatabase(database);
+    t.after(proxy.stop);
+    const settings = { workers: 2, pool: 4 };
+    const gateway = await startGateway({ database: proxy.target, settings });
+    t.after(gateway.stop);
+    const held = await beginHeld(gateway);
+    const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+    // On separate connections: some of them reach the worker that does not have the transaction.
+    const asked = Array.from({ length: 16 }, held.commit);
+    const replies = Promise.allSettled(asked);
+    await eventually('all of them have arrived, and one has sent COMMIT', async () => {
+      // The scrape is one more.
+      const inFlight = await readMetric(gateway, 'dbhttpd_requests_in_flight');
+      return stalled.hits() === 1 && inFlight > asked.length;
+    });
+    const tookMs = await stopTwice(gateway);
+    const check = async () => {
+      for (const reply of await replies) {
+        assert.equal(reply.status, 'fulfilled', 'each client has an answer');
+        assert.equal(reply.value.json<{ outcome: string }>().outcome, 'unknown');
+      }
+    };
+    return { tookMs, check };
   });
-  await stopTwice(gateway);
-  for (const reply of await replies) {
-    assert.equal(reply.status, 'fulfilled', 'each client has an answer');
-    assert.equal(reply.value.json<{ outcome: string }>().outcome, 'unknown');
-  }
 });
 
 test('if MySQL cannot be reached, the gateway still ends, and no write goes on unreported', async (t) => {
-  const proxy = await startProxiedDatabase(database);
-  t.after(proxy.stop);
-  const gateway = await startGateway({ database: proxy.target, settings: { workers: 1, pool: 2 } });
-  t.after(gateway.stop);
-  const gate = await closeGate(database);
-  t.after(gate.open);
-  const processlist = await openProcesslist(database);
-  t.after(processlist.close);
-  const options = { headers: { 'X-Request-ID': 'unreported' } };
-  const statements = [{ sql: `insert into t select 5 + ${gate.zero}` }];
-  const reply = gateway.post('/v1/batch', { statements, atomic: false }, options).catch(() => null);
-  await processlist.started('from gate', 1);
-  proxy.partition();
-  await stopTwice(gateway);
-  await reply;
-  assert.deepEqual(unknownWrites(gateway), ['unreported']);
-  await logShows(gateway, / stopped .*unknown=1\b/);
+  // The write is given up after 700 ms, and a worker that is late is ended after a second.
+  await checkStop(950, async () => {
+    const proxy = await startProxiedDatabase(database);
+    t.after(proxy.stop);
+    const settings = { workers: 1, pool: 2 };
+    const gateway = await startGateway({ database: proxy.target, settings });
+    t.after(gateway.stop);
+    const gate = await closeGate(database);
+    const processlist = await openProcesslist(database);
+    t.after(processlist.close);
+    const options = { headers: { 'X-Request-ID': 'unreported' } };
+    const statements = [{ sql: `insert into t select 5 + ${gate.zero}` }];
+    const asked = { statements, atomic: false };
+    const reply = gateway.post('/v1/batch', asked, options).catch(() => null);
+    await processlist.started('from gate', 1);
+    proxy.partition();
+    const tookMs = await stopTwice(gateway);
+    await reply;
+    await gate.open();
+    const check = async () => {
+      assert.deepEqual(unknownWrites(gateway), ['unreported']);
+      assert.match(gateway.log(), / stopped .*unknown=1\b/);
+    };
+    return { tookMs, check };
+  });
 });
 
 test('a write of a worker that hangs cannot be killed, and the last line of the log counts it', async (t) => {

@@ -6,12 +6,13 @@ import { openProcesslist, type Processlist } from '../../support/database/proces
 import { eventually } from '../../support/eventually.ts';
 import { openRaw } from '../../support/http.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { endRequest, getReport } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { createAgent, headersOf, messageOf, revisions } from './support/agent.ts';
 
-/** A second by the contract; four times as much is for a busy machine. */
-const maxMs = 4000;
+/** A second by the contract. A busy machine may take longer, but the deadline of a call comes later. */
+const maxMs = 9000;
 
 const { gateway, database } = useGateway(
   { workers: 1, pool: 1, mcp: 'on', access_log: 'json', slow_query: '100ms' },
@@ -63,17 +64,19 @@ for (const revision of revisions) {
 test('an operator sees the tool and the client of a call and ends it, and the agent learns it', async () => {
   const failing = agent.fail(forever);
   await processlist.started(forever);
-  const { requests } = (await gateway.get('/v1/requests')).json<{
+  const { requests } = (await getReport(gateway, '/v1/requests')).json<{
     requests: { id: string; shape: string; tool: string; client: string }[];
   }>();
-  const [running] = requests.filter(({ shape }) => shape.includes('numbers'));
-  assert.deepEqual([running?.tool, running?.client], ['query', 'default']);
-  await gateway.request(`/v1/requests/${running?.id}`, { method: 'DELETE' });
+  const running = requests.find(({ shape }) => shape.includes('numbers')) ?? assert.fail();
+  assert.deepEqual([running.tool, running.client], ['query', 'default']);
+  await endRequest(gateway, running.id);
   assert.equal((await failing).code, 'KILLED');
-  const { errors } = (await gateway.get('/v1/stats')).json<Stats>();
-  const killed = errors.find(({ code }) => code === 'KILLED');
-  assert.deepEqual([killed?.tool, killed?.client], ['query', 'default']);
-  assert.match(killed?.meaning ?? '', /ended the request/);
+  const killed = await eventually('it is reported', async () => {
+    const { errors } = (await gateway.get('/v1/stats')).json<Stats>();
+    return errors.find(({ code }) => code === 'KILLED');
+  });
+  assert.deepEqual([killed.tool, killed.client], ['query', 'default']);
+  assert.match(killed.meaning ?? '', /ended the request/);
 });
 
 test('logs and metrics name the tool', async () => {
@@ -82,7 +85,7 @@ test('logs and metrics name the tool', async () => {
   const before = [await count('ok'), await count('error')];
   await agent.query('select 6 as n');
   await agent.fail('drop table numbers');
-  await agent.fail(forever, { timeout_ms: 300 });
+  await agent.fail(forever, { timeout_ms: 2_000 });
   assert.deepEqual(
     [await count('ok'), await count('error')],
     [Number(before[0]) + 1, Number(before[1]) + 2],
@@ -91,6 +94,6 @@ test('logs and metrics name the tool', async () => {
 });
 
 test('before the first call, the counts of the tools are there', async () => {
-  const metrics = await gateway.get('/metrics');
+  const metrics = await getReport(gateway, '/metrics');
   assert.match(metrics.text, /dbhttpd_tool_calls_total\{[^}]*tool="describe"[^}]*\} 0/);
 });

@@ -9,6 +9,7 @@ import type { Reply } from '../../support/ask.ts';
 import { bearing, createClientsFile, tokenOf } from '../../support/clients-file.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
+import { endRequest, getReport } from '../../support/reports.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import { createJwtKeys, jwtNames } from '../clients/support/jwt-keys.ts';
 import { createNamedDirectory } from './support/named-directory.ts';
@@ -247,12 +248,13 @@ select ${gate.zero} + :customer as zero;
   const sign = async (customer: number) =>
     bearing(await keys.sign('shared', { role: 'user', customer_id: customer }));
   const [one, other] = await Promise.all([sign(1), sign(2)]);
-  await eventually('the statement is there', async () =>
-    (await gateway.get('/v1/named', { headers: one })).text.includes('gated'),
-  );
+  await eventually('all workers have the statement', async () => {
+    const asked = Array.from({ length: 8 }, () => gateway.get('/v1/named', { headers: one }));
+    return (await Promise.all(asked)).every(({ text }) => text.includes('gated'));
+  });
   const running = get('gated', { ...one, 'X-Request-ID': 'of-one' });
   const list = async (headers: Headers) =>
-    (await gateway.get('/v1/requests', { headers })).json<{
+    (await getReport(gateway, '/v1/requests', { headers })).json<{
       requests: { request_id: string; named: string | null; shape: string | null }[];
     }>().requests;
   const [own] = await eventually('it runs', async () => {
@@ -261,8 +263,7 @@ select ${gate.zero} + :customer as zero;
   });
   assert.deepEqual([own?.request_id, own?.named, own?.shape], ['of-one', 'gated', null]);
   assert.deepEqual(await list(other), []);
-  const endOf = (id: string, headers: Headers) =>
-    gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers });
+  const endOf = (id: string, headers: Headers) => endRequest(gateway, id, { headers });
   const end = (headers: Headers) => endOf('of-one', headers);
   assert.equal((await end(other)).status, 404);
   const stated = call('gated_too', { params: {} }, { ...stating(7), 'X-Request-ID': 'stated' });

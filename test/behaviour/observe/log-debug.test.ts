@@ -48,7 +48,7 @@ async function killSlow(gateway: Ask, find: Find): Promise<void> {
   // A session is open already, so the deadline passes while the statement runs, and not while it waits.
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
   const SQL = `select sleep(30), '${secret}'`;
-  assert.equal((await gateway.dbPost({ SQL, TIMEOUT: 500 }, { headers })).status, 504);
+  assert.equal((await gateway.dbPost({ SQL, TIMEOUT: 2_000 }, { headers })).status, 504);
   await find('a kill', /KILL QUERY was sent connection=\d+ confirmed=true took_ms=\d+$/m);
   await find(
     'its request',

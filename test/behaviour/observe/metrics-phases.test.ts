@@ -3,18 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
-import { parseExposition, type Samples, sumOf } from '../../support/exposition.ts';
-import { readMetric } from '../../support/scrape.ts';
+import { type Samples, sumOf } from '../../support/exposition.ts';
+import { readMetric, scrape } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database, proxy } = useProxiedGateway(
   { workers: 1, pool: 1 },
   { prepare: createGate },
 );
-
-async function scrape(): Promise<Samples> {
-  return parseExposition((await gateway.get('/metrics')).text);
-}
 
 /** The difference of a histogram between two scrapes, in seconds. */
 function added(name: string, earlier: Samples, later: Samples, labels = {}) {
@@ -41,7 +37,7 @@ function queueMsOf(headers: Readonly<Record<string, unknown>>): number {
 
 // The first test, because later requests count.
 test('each phase has buckets from 0.5 ms to 60 s, which are 0 before the first request', async () => {
-  const metrics = await scrape();
+  const metrics = await scrape(gateway);
   for (const phase of ['waiting', 'connecting', 'first_row']) {
     const labels = `section="world",slot="0"`;
     const bucket = (le: string) =>
@@ -59,11 +55,11 @@ test('a request that waits while its connection is opened was connecting, and no
   assert.equal((await gateway.db({ SQL: 'select 1' })).status, 200);
   const rule = proxy.on(/CURRENT_ROLE/, { kind: 'delay', ms: 400 });
   const connects = await readMetric(gateway, 'dbhttpd_connects_total', { result: 'ok' });
-  const earlier = await scrape();
+  const earlier = await scrape(gateway);
   proxy.cutAll();
   assert.equal((await gateway.db({ SQL: 'select sleep(0)' })).status, 200);
   rule.remove();
-  const later = await scrape();
+  const later = await scrape(gateway);
   const { waiting, connecting, whole } = phasesBetween(earlier, later);
   assert.ok((await readMetric(gateway, 'dbhttpd_connects_total', { result: 'ok' })) > connects);
   assert.equal(connecting.count, 1);
@@ -77,7 +73,7 @@ test('a request that waits while its connection is opened was connecting, and no
 test('a request that waits for a connection that others use was waiting, and not connecting', async () => {
   assert.equal((await gateway.db({ SQL: 'select sleep(0)' })).status, 200);
   const gate = await closeGate(database);
-  const earlier = await scrape();
+  const earlier = await scrape(gateway);
   const first = gateway.db({ SQL: `select ${gate.zero}` });
   const second = gateway.db({ SQL: `select 2 + ${gate.zero}` });
   try {
@@ -88,7 +84,7 @@ test('a request that waits for a connection that others use was waiting, and not
     await gate.open();
   }
   const reported = (await Promise.all([first, second])).map(({ headers }) => queueMsOf(headers));
-  const { waiting, connecting, firstRow } = phasesBetween(earlier, await scrape());
+  const { waiting, connecting, firstRow } = phasesBetween(earlier, await scrape(gateway));
   assert.ok(Math.max(...reported) > 0);
   const reportedSum = reported.reduce((sum, ms) => sum + ms, 0) / 1000;
   assert.ok(
@@ -99,12 +95,12 @@ test('a request that waits for a connection that others use was waiting, and not
 });
 
 test('the first row of a stream comes before its end, and both are measured', async () => {
-  const earlier = await scrape();
+  const earlier = await scrape(gateway);
   // More than the server's buffer, so each row leaves at once.
   const rows = '(select 1 as n union all select 2 union all select 3) three';
   const sql = `select repeat('x', 70000) as text, sleep(0.2 + 0 * n) as slept from ${rows}`;
   assert.equal((await gateway.db({ SQL: sql })).status, 200);
-  const { firstRow, whole } = phasesBetween(earlier, await scrape());
+  const { firstRow, whole } = phasesBetween(earlier, await scrape(gateway));
   assert.deepEqual([firstRow.count, whole.count], [1, 1]);
   assert.ok(firstRow.sum >= 0.19, `${firstRow.sum} s to the first row`);
   assert.ok(whole.sum - firstRow.sum >= 0.1, `${firstRow.sum} s of ${whole.sum} s`);
@@ -112,12 +108,12 @@ test('the first row of a stream comes before its end, and both are measured', as
 
 test('a request that was never executed has no phases', async () => {
   assert.equal((await gateway.db({ SQL: 'select sleep(0)' })).status, 200);
-  const earlier = await scrape();
+  const earlier = await scrape(gateway);
   proxy.refuse(true);
   proxy.cutAll();
   try {
     assert.equal((await gateway.dbPost({ SQL: 'select 1', TIMEOUT: 300 })).status, 503);
-    const { waiting, connecting, firstRow } = phasesBetween(earlier, await scrape());
+    const { waiting, connecting, firstRow } = phasesBetween(earlier, await scrape(gateway));
     assert.deepEqual([waiting.count, connecting.count, firstRow.count], [0, 0, 0]);
   } finally {
     proxy.refuse(false);

@@ -28,6 +28,7 @@ import {
   promtool,
   startPrometheus,
 } from '../../support/prometheus.ts';
+import { getReport } from '../../support/reports.ts';
 import { createWorkspace, type Workspace } from '../../support/workspace.ts';
 
 const isHere = hasPrometheus();
@@ -54,11 +55,7 @@ before(async () => {
     database,
     settings: { workers: 3, pool: 4, token_file: tokenFile },
   });
-  // On a busy machine the supervisor may not answer in time.
-  firstExposition = await eventually('it is scraped', async () => {
-    const { status, text } = await gateway.get('/metrics', { headers: bearer });
-    return status === 200 && text;
-  });
+  firstExposition = (await getReport(gateway, '/metrics', { headers: bearer })).text;
   prometheus = await startPrometheus(settingsFor(gateway, tokenFile));
 });
 after(async () => {
@@ -177,7 +174,7 @@ test('counters neither fall nor miss a scrape while workers are killed and hung,
   }
   assert.equal(await read('sum(dbhttpd_worker_restarts_total)'), strikes);
   assert.doesNotMatch(prometheus.log(), /level=(warn|error)|[Dd]uplicate|out-of-order/);
-  const text = (await gateway.get('/metrics', { headers: bearer })).text;
+  const { text } = await getReport(gateway, '/metrics', { headers: bearer });
   const names = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   assert.equal(parseExposition(text).size, names.length);
 });

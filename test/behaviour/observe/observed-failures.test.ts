@@ -12,7 +12,7 @@ import { parseExposition, sumOf } from '../../support/exposition.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { exchange } from '../../support/http.ts';
 import { gone } from '../../support/processes.ts';
-import { readMetric } from '../../support/scrape.ts';
+import { readMetric, scrape } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 import {
   formatRequest,
@@ -42,7 +42,7 @@ const isReady = () =>
 /** Resolves to a function that counts the increase of the counters since now. */
 async function countsOf(name: string, label: string): Promise<() => Promise<Counts>> {
   const read = async () => {
-    const samples = parseExposition((await gateway.get('/metrics')).text);
+    const samples = await scrape(gateway);
     return (value: string) => sumOf(samples, name, { [label]: value });
   };
   const earlier = await read();
@@ -76,7 +76,7 @@ const accessLine = (id: string) =>
 
 // The first test, because later requests count.
 test('every series that an alert needs is 0 before its first event', async () => {
-  const samples = parseExposition((await gateway.get('/metrics')).text);
+  const samples = await scrape(gateway);
   const own = 'section="world",slot="0"';
   for (const outcome of outcomes) {
     assert.equal(samples.get(`dbhttpd_outcomes_total{${own},outcome="${outcome}"}`), 0, outcome);
@@ -116,14 +116,13 @@ test('refusals by the data have a separate count, beside their outcomes', async 
 });
 
 test('a scrape has the build, the start, and the number of descriptors', async () => {
-  const { text } = await gateway.get('/metrics');
+  const samples = await scrape(gateway);
   const { version } = JSON.parse(
     readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
   ) as { version: string };
   const node = process.versions.node;
-  const samples = parseExposition(text);
   const build = `dbhttpd_build_info{section="world",version="${version}",node="${node}"}`;
-  assert.equal(samples.get(build), 1, text);
+  assert.equal(samples.get(build), 1, build);
   const startedAt = samples.get('process_start_time_seconds{section="world"}') ?? 0;
   const createdAt = statSync(gateway.configPath).mtimeMs / 1000;
   assert.ok(startedAt >= createdAt - 1 && startedAt <= Date.now() / 1000, `${startedAt}`);
@@ -137,7 +136,7 @@ test('a full queue, a wait that took too long and a deadline while running are c
   const SQL = 'select 1';
   await fillPool(gateway, settings.pool);
   for (let busy = 0; busy < settings.pool; busy += 1) await occupy(gateway, proxy);
-  const waits = await gateway.dbPost({ SQL, TIMEOUT: 100 }, named('waits'));
+  const waits = await gateway.dbPost({ SQL, TIMEOUT: 4_000 }, named('waits'));
   assert.equal(outcomeOf(waits), '503 WAITED_TOO_LONG not_executed');
   const queued = Array.from({ length: settings.queue }, () => gateway.dbPost({ SQL }));
   await waiting(gateway, settings.queue);
@@ -145,7 +144,7 @@ test('a full queue, a wait that took too long and a deadline while running are c
   assert.equal(outcomeOf(full), '503 QUEUE_FULL not_executed');
   proxy.release();
   for (const reply of queued) assert.equal((await reply).status, 200);
-  const runs = await gateway.dbPost({ SQL: 'select sleep(20)', TIMEOUT: 500 }, named('runs'));
+  const runs = await gateway.dbPost({ SQL: 'select sleep(20)', TIMEOUT: 2_000 }, named('runs'));
   assert.equal(outcomeOf(runs), '504 DEADLINE_RUNNING failed');
   const refused = await gateway.get('/nothing', named('refused'));
   assert.equal(refused.status, 404);
@@ -180,7 +179,7 @@ test('a write whose outcome is unknown has a line, with its request, its reason 
   const ended = await outcomesSince();
   await fillPool(gateway, settings.pool);
   const SQL = "insert into t select 11 from (select sleep(20) as x, 'secret') as s";
-  const killed = await gateway.dbPost({ SQL, TIMEOUT: 500 }, named('killed'));
+  const killed = await gateway.dbPost({ SQL, TIMEOUT: 2_000 }, named('killed'));
   assert.equal(outcomeOf(killed), '504 DEADLINE_RUNNING unknown');
   const line = await logLine(/ warn .* outcome=unknown request=killed /);
   assert.match(line, / code=DEADLINE_RUNNING statement="insert into t select \? /);

@@ -5,6 +5,7 @@ import type { Reply } from '../../support/ask.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
+import { getReport, inTime } from '../../support/reports.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 type Running = {
@@ -40,12 +41,14 @@ const headers = { Authorization: 'Bearer a-token-of-sixteen' };
 const run = (sql: string, id: string): Promise<Reply> =>
   gateway.post('/v1/query', { sql }, { headers: { ...headers, 'X-Request-ID': id } });
 const kill = (id: string, more = {}) =>
-  gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers: { ...headers, ...more } });
+  inTime(`the end of ${id}`, () =>
+    gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers: { ...headers, ...more } }),
+  );
 
 type Stats = { readonly backends: readonly { connections: { connecting: number } }[] };
 
 async function list(): Promise<List> {
-  const reply = await gateway.get('/v1/requests', { headers });
+  const reply = await getReport(gateway, '/v1/requests', { headers });
   assert.equal(reply.status, 200, reply.text);
   assert.equal(reply.headers.connection, 'close');
   return reply.json<List>();

@@ -56,7 +56,7 @@ async function ageOf(id: string, ms: number): Promise<number> {
 }
 
 test('a statement killed at its deadline is logged, however short that was', async () => {
-  const reply = await ask('killed', "select sleep(20), 'secret'", { TIMEOUT: 500 });
+  const reply = await ask('killed', "select sleep(20), 'secret'", { TIMEOUT: 2_000 });
   assert.equal(reply.status, 504);
   assert.match(await lineOf('killed'), /outcome=failed statement="select sleep\(\?\), \?"$/);
   const metrics = await eventually('they are counted', async () => {

@@ -4,6 +4,7 @@ import { Agent } from 'node:http';
 import { test } from 'node:test';
 import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../../support/eventually.ts';
+import { getReport } from '../../support/reports.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database } = useGateway(
@@ -16,7 +17,7 @@ const { gateway, database } = useGateway(
 );
 
 async function ask(): Promise<Stats> {
-  const reply = await gateway.get('/v1/stats');
+  const reply = await getReport(gateway, '/v1/stats');
   assert.equal(reply.status, 200, reply.text);
   assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
   assert.equal(reply.headers.connection, 'close');

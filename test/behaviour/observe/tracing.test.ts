@@ -14,6 +14,7 @@ import { closeGate, createGate } from '../../support/database/gate.ts';
 import { resultsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { pipelinedStatements } from '../../support/pipeline.ts';
+import { endRequest } from '../../support/reports.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 /** A statement that runs for longer has a line in the log. */
@@ -133,10 +134,7 @@ test('running requests have it, and so does the log line of their end', async (t
     }>();
     return requests.find(({ trace_id }) => trace_id === traceId);
   });
-  assert.equal(
-    (await gateway.request(`/v1/requests/${running.id}`, { method: 'DELETE' })).status,
-    200,
-  );
+  assert.equal((await endRequest(gateway, running.id)).status, 200);
   assert.equal((await reply).status, 504);
   const line = await logLine('an operator ended a request', traceId);
   assert.match(line, new RegExp(`request=of-${traceId} trace_id=${traceId}$`));

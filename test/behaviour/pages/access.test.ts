@@ -6,6 +6,7 @@ import { after, type TestContext, test } from 'node:test';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
 import { createDaemon } from '../../support/daemon.ts';
 import { isServerGiven, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { localiseGateway, openCommands } from '../../support/pages/page-commands.ts';
@@ -99,7 +100,10 @@ test('the way to the database: encrypted if the server shows the right certifica
   await failing.watch();
   failing.end();
   const plain = await gatewayFor(t, { database: { ...own, ...account } });
-  assert.equal((await plain.get('/readyz')).json<{ errno: number }>().errno, 1045);
+  await eventually(
+    'the server refuses it',
+    async () => (await plain.get('/readyz')).json<{ errno: number }>().errno === 1045,
+  );
 });
 
 async function startTlsDatabase(t: TestContext, { cert, key }: PairFiles) {

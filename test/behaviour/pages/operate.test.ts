@@ -18,6 +18,7 @@ import { eventually } from '../../support/eventually.ts';
 import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { openCommands, type PageCommands } from '../../support/pages/page-commands.ts';
 import { gone, signal } from '../../support/processes.ts';
+import { getReport } from '../../support/reports.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
 const blocks = findBlocks(readFileSync('docs/operate/tasks.md', 'utf8'));
@@ -123,7 +124,10 @@ const slowSql = 'select count(*), sleep(0) from report';
 async function hold({ ask }: Situation, count: number) {
   const gate = await closeGate(database, 'report');
   gates.push(gate);
-  const replies = Array.from({ length: count }, () => ask.post('/v1/query', { sql: slowSql }));
+  const patient = { timeoutMs: 120_000 };
+  const replies = Array.from({ length: count }, () =>
+    ask.post('/v1/query', { sql: slowSql }, patient),
+  );
   for (const reply of replies) reply.catch(() => undefined);
   await eventually(`${count} are in flight`, async () => {
     const { requests } = (await ask.get('/v1/requests')).json<{
@@ -179,7 +183,7 @@ after(() => hanging?.situation.daemon.dispose());
 test('a worker that hangs is reported', async () => {
   const situation = await start();
   hanging = { situation, page: tell('A worker hangs or dies', situation) };
-  const stats = await situation.ask.get('/v1/stats');
+  const stats = await getReport(situation.ask, '/v1/stats');
   const [first] = stats.json<{ workers: { pid: number }[] }>().workers;
   assert.ok(first !== undefined && signal(first.pid, 'SIGSTOP'));
   await hanging.page.watch();
@@ -266,11 +270,11 @@ tellInTurn(
         const { gate, replies } = await hold(situation, 5);
         const page = tell('Too many requests', situation);
         await page.watch();
-        await page.run();
+        await page.watch();
         await page.watch();
         page.end();
         const ending = tell('One statement runs too long', situation);
-        await ending.run();
+        await ending.watch();
         await ending.watch();
         ending.end();
         await gate.open();
@@ -332,7 +336,7 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
     'the old one is refused',
     async () => (await ask.get('/v1/stats', { headers })).status === 401,
   );
-  await token.run();
+  await token.watch();
   token.end();
 
   const password = tell('A new password', situation);
@@ -380,7 +384,7 @@ test('a worker that hangs was replaced meanwhile; so is one that is ended by han
   const { situation, page } = hanging;
   await page.watch();
   await page.run();
-  await page.run();
+  await page.watch();
   await page.watch();
   page.end();
   assert.equal(situation.daemon.workers().length, 2);

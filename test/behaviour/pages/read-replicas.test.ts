@@ -19,7 +19,7 @@ test('a read with the token of a write sees it, and one without may not', async 
     'create table task (id int primary key, done tinyint not null); insert into task values (7, 0)',
   );
   await set.waitForCatchUp();
-  const gateway = await startBefore(set, { reads: 'replicas' });
+  const gateway = await startBefore(set, { reads: 'replicas', max_lag: '1h' });
   t.after(gateway.stop);
   await rolesBecome(gateway, ['primary', 'replica']);
   await set.lag(second, 'stopped');

@@ -76,14 +76,18 @@ function open(heading: string, isRunning: boolean) {
 const commandsOf = (heading: string) =>
   commands.filter((block) => block.heading === heading && block.language === 'sh');
 
-async function killInConsole(): Promise<void> {
+/** Kills what `run` runs, in a console that is open before. */
+async function killInConsole(run: () => Promise<unknown>): Promise<void> {
   const browser = await openBrowser();
   try {
     const { page, assertQuiet, close } = await openConsole(browser, findUrl(), null);
     await page.getByRole('heading', { name: 'Running now' }).waitFor();
-    await page.getByRole('button', { name: 'Kill' }).click();
-    await page.getByRole('button', { name: 'Kill it' }).click();
-    await page.getByText(' was killed.').waitFor();
+    const kill = async () => {
+      await page.getByRole('button', { name: 'Kill' }).click();
+      await page.getByRole('button', { name: 'Kill it' }).click();
+      await page.getByText(' was killed.').waitFor();
+    };
+    await Promise.all([run(), kill()]);
     await page.locator('#statements').getByText('as bank').waitFor();
     const gone = page.locator('#errors tbody tr').filter({ hasText: 'CLIENT_GONE' });
     await gone.getByText('rolled back').waitFor();
@@ -99,7 +103,7 @@ test('a newcomer follows the page from the first command to the last', async (t:
   for (const [index, heading] of headings.entries()) {
     const page = open(heading, index > 0);
     for (const { mark } of commandsOf(heading)) {
-      await Promise.all([page.run(), mark === 'console' && killInConsole()]);
+      await (mark === 'console' ? killInConsole(page.run) : page.run());
     }
     page.end();
   }

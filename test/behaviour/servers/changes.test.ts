@@ -121,12 +121,13 @@ test('a batch with a key whose COMMIT is refused by a primary that has become re
   if (!replicationHere(t)) return;
   await withSharedGateway(async (gateway) => {
     const [first, second] = [serverAt(0), serverAt(1)];
-    const held = first.link.on(/^commit/i, { kind: 'delay', ms: 1_000 }, { times: 1 });
+    const held = first.link.on(/^commit/i, { kind: 'hold' }, { times: 1 });
     const statements = [{ sql: 'insert into written values (2)' }];
     const headers = { 'Idempotency-Key': 'switch' };
     const asked = gateway.post('/v1/batch', { statements }, { headers });
     await eventually('COMMIT is on its way', () => held.hits() > 0);
     await first.setReadOnly(true);
+    first.link.release();
     await set.waitForCatchUp();
     await set.promote(second);
     const reply = await asked;
@@ -156,7 +157,7 @@ test('a name that leads to another server is followed, though the one before sti
     await withGateway(
       { reads: 'replicas', state_dir: workspace.path },
       async (gateway) => {
-        assert.deepEqual(await rolesOf(gateway), ['primary', 'replica']);
+        await rolesBecome(gateway, ['primary', 'replica']);
         // Sessions of every kind are open there.
         await Promise.all(Array.from({ length: 8 }, (_, at) => write(gateway, 100 + at)));
         assert.equal(await readerOf(gateway, false), 1);

@@ -29,6 +29,7 @@ import { type Database, startDatabase } from '../../support/database/mariadb.ts'
 import { eventually } from '../../support/eventually.ts';
 import { formatSection } from '../../support/ini-text.ts';
 import { logShows } from '../../support/log-shows.ts';
+import { readMetric } from '../../support/scrape.ts';
 
 let database: Database;
 let server: string;
@@ -168,8 +169,7 @@ test('an instance that cannot write the file still uses it: it warns, and serves
   const warning = /the memory of the last primary cannot be saved: .*reason=.*ENOTDIR/;
   await logShows(daemon, warning);
   const ask = createAsk(`http://${daemon.address()}`);
-  const metrics = await ask.get('/metrics');
-  assert.match(metrics.text, /^dbhttpd_primary_memories_unsaved\{section="world"\} 1$/m);
+  assert.equal(await readMetric(ask, 'dbhttpd_primary_memories_unsaved', { section: 'world' }), 1);
   assert.equal((await ask.db({ SQL: 'select 1' })).status, 200);
 });
 

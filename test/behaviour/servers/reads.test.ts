@@ -82,6 +82,7 @@ const stallMs = 8_000;
 
 test('declared reads of every kind are spread over the replicas, everything else goes to the primary', async (t) => {
   if (!replicationHere(t)) return;
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
   assert.deepEqual(await readersOf(gateway), [2, 3]);
   assert.equal(await readerOf(gateway, false), 1);
   const db = (await gateway.dbPost({ SQL: whoAmI })).json<{ RESULT: { ROWS: [[number]] } }>();
@@ -107,10 +108,9 @@ test('under load connections to each server are at most those of the pool, one f
       gateway.post('/v1/query', at % 2 === 0 ? slow : { ...slow, read_only: true }),
     ),
   );
-  assert.deepEqual(
-    set.servers.map(({ link }) => link.connections().open),
-    [4 + 2, 4 + 2, 4 + 2],
-  );
+  const open = () => set.servers.map(({ link }) => link.connections().open);
+  // One that is renewed is there twice for a moment.
+  await eventually('they are as many', () => open().every((count) => count === 4 + 2));
 });
 
 for (const how of ['stopped', 'locked', { seconds: 30 }] as const) {
@@ -127,7 +127,11 @@ for (const how of ['stopped', 'locked', { seconds: 30 }] as const) {
       await set.lag(serverAt(1), how);
       const isRead = async () => (await readersOf(gateway, 8)).includes(2);
       await eventually('it is left out', async () => !(await isRead()), rarely);
-      assert.deepEqual(await readersOf(gateway, 8), [3]);
+      await eventually(
+        'the other one is read from',
+        async () => (await readersOf(gateway, 8)).join() === '3',
+        rarely,
+      );
       await set.lag(serverAt(1), null);
       await eventually('it is back', isRead, rarely);
     } finally {
@@ -229,7 +233,13 @@ after(() => sharing?.stop());
 
 function startSharing(): Promise<Gateway> {
   const host = [0, 1].map((at) => `127.0.0.1:${serverAt(at).port}`).join(', ');
-  const settings = { reads: 'replicas', coalesce: 'on', pool: 1 };
+  const settings = {
+    reads: 'replicas',
+    coalesce: 'on',
+    pool: 1,
+    statement_timeout: '1m',
+    max_wait: '15s',
+  };
   return startBefore({ target: { ...set.target, host } }, settings);
 }
 

@@ -154,6 +154,7 @@ test('a former primary that returns beside a new one without writes is not writt
   // These read from the primary and write nothing: the histories of db1 and db2 remain the same.
   for (let count = 0; count < 4; count += 1) assert.equal(await readerOf(gateway, false), 2);
   await restart(stateDir);
+  await eventually('it knows its primary', async () => (await rolesOf(gateway))[1] === 'primary');
   for (let count = 0; count < 4; count += 1) assert.equal(await readerOf(gateway, false), 2);
   await assertWrittenTo(1);
 });
@@ -208,5 +209,6 @@ test('an operator returns to the former primary: it is written to at once, and a
   await rolesBecome(gateway, ['primary', 'unusable', 'unusable']);
   await assertWrittenTo(0);
   await restart(stateDir);
+  await rolesBecome(gateway, ['primary', 'unusable', 'unusable']);
   await assertWrittenTo(0);
 });

@@ -74,11 +74,13 @@ async function probedAgain(server: ReplicationServer): Promise<void> {
 
 test('replicas are replicas although read_only is off; /readyz, metrics and log report roles', async (t) => {
   if (!replicationHere(t)) return;
-  assert.deepEqual(await rolesOf(gateway), ['primary', 'replica', 'replica']);
-  for (const [at, role] of (await rolesOf(gateway)).entries()) {
+  const roles = ['primary', 'replica', 'replica'] as const;
+  await rolesBecome(gateway, roles);
+  for (const [at, role] of roles.entries()) {
     assert.equal(await roleMetric(gateway, addressOf(at), role), 1);
+    // On a busy machine the first probe may have been late.
     const line = new RegExp(
-      `a server changed its role.* backend=${addressOf(at)} role=${role} was=unknown reason=`,
+      `a server changed its role.* backend=${addressOf(at)} role=${role} was=(unknown|unusable) reason=`,
     );
     await eventually('the log tells of it', () => line.test(gateway.log()));
   }
@@ -116,12 +118,12 @@ test('a write waits while the primary is read-only, and is served by the one tha
   await first.setReadOnly(true);
   await eventually('no primary', async () => !(await rolesOf(gateway)).includes('primary'));
   assert.equal((await gateway.get('/readyz')).status, 200, 'reads could be served');
-  const waiting = insert(101);
+  const waiting = insert(101).then((reply) => ({ reply, answeredMs: performance.now() }));
   await set.waitForCatchUp();
   const promotedMs = await set.promote(second);
-  const reply = await waiting;
+  const { reply, answeredMs } = await waiting;
   assert.equal(reply.status, 200, reply.text);
-  assert.ok(performance.now() - promotedMs < roomMs);
+  assert.ok(answeredMs - promotedMs < roomMs);
   assert.deepEqual((await holders(101)).includes('db1'), false);
 });
 
@@ -136,8 +138,10 @@ test('a former primary that is writable again gets no writes, and its reason is 
   assert.deepEqual(await holders(201), ['db2', 'db3']);
   const line = new RegExp(`backend=${addressOf(0)} role=unusable .*writable beside the primary`);
   await eventually('the log tells why', () => line.test(gateway.log()));
-  const [reason, ...others] = await reasonsOf(gateway);
-  assert.match(reason ?? '', /writable beside the primary/);
+  const [reason = '', ...others] = await eventually('the reason is reported', async () => {
+    const reasons = await reasonsOf(gateway);
+    return /writable beside the primary/.test(reasons[0] ?? '') && reasons;
+  });
   assert.ok(others.every((other) => other !== null && other !== reason));
 });
 
@@ -180,7 +184,7 @@ test('two that diverged, and that no replica follows, get no writes: 503 TWO_PRI
   await second.setReadOnly(false);
   const isContested = async () => (await readMetric(gateway, 'dbhttpd_two_primaries')) === 1;
   await eventually('it is listed', isContested);
-  const reply = await insert(403, { timeout_ms: 500 });
+  const reply = await insert(403, { timeout_ms: 4_000 });
   const { code, outcome } = reply.json<{ code: string; outcome: string }>();
   assert.deepEqual([reply.status, code, outcome], [503, 'TWO_PRIMARIES', 'not_executed']);
   assert.ok(Number(reply.headers['retry-after']) > 0);

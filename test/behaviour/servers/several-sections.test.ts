@@ -18,10 +18,10 @@ import {
   startProxiedDatabase,
 } from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
-import { parseExposition, sumOf } from '../../support/exposition.ts';
+import { sumOf } from '../../support/exposition.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import type { Settings } from '../../support/ini-text.ts';
-import { readMetric } from '../../support/scrape.ts';
+import { readMetric, scrape } from '../../support/scrape.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const names = ['world', 'shop'] as const;
@@ -90,8 +90,9 @@ async function startShared(): Promise<Gateway> {
       narrow: { database: shop.target, settings: { pool: 1, queue: 1 } },
       limited: {
         database: shop.target,
-        settings: { pool: 2, max_rows: 2, statement_timeout: '500ms', read_only: 'on' },
+        settings: { pool: 2, max_rows: 2, read_only: 'on' },
       },
+      hurried: { database: shop.target, settings: { pool: 1, statement_timeout: '500ms' } },
       coalescing_world: { database: world.target, settings: coalescing },
       coalescing_shop: { database: shop.target, settings: coalescing },
       counted_world: { database: world.target, settings: { pool: 2 } },
@@ -215,7 +216,7 @@ test('deadline, row limit and read_only are each section’s own', async () => {
 
     const slow = (SERVER: string) =>
       gateway.db({ SQL: 'select sleep(1)', SERVER, TIMEOUT: 20_000 });
-    const [patient, hurried] = await Promise.all([slow('world'), slow('limited')]);
+    const [patient, hurried] = await Promise.all([slow('world'), slow('hurried')]);
     assert.deepEqual([patient.status, hurried.status], [200, 504]);
 
     const write = 'insert into written values (7)';
@@ -290,8 +291,7 @@ test('each section has its series; what the daemon counts once is under the name
   await withSharedGateway(async (gateway) => {
     const sections = names.map((name) => `counted_${name}`);
     const [first, second] = sections;
-    const readSamples = async () => parseExposition((await gateway.get('/metrics')).text);
-    const before = await readSamples();
+    const before = await scrape(gateway);
     for (const SERVER of [first, second, second]) {
       await gateway.db({ SQL: 'select id from t', SERVER });
     }
@@ -301,7 +301,7 @@ test('each section has its series; what the daemon counts once is under the name
       const ready = sections.map((section) => readMetric(gateway, 'dbhttpd_ready', { section }));
       return (await Promise.all(ready)).every((value) => value === 1);
     });
-    const samples = await readSamples();
+    const samples = await scrape(gateway);
     const of = (name: string, labels: Readonly<Record<string, string>>) =>
       sections.map((section) => sumOf(samples, name, { section, ...labels }));
     assert.deepEqual(of('dbhttpd_rows_total', {}), [3, 6]);

@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld, type HeldByClient } from '../../support/held.ts';
 import { signal } from '../../support/processes.ts';
+import { endRequest } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
@@ -119,7 +120,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
   await Promise.all([byError.rollback(), other.rollback()]);
 
   const atDeadline = await beginHeld(gateway);
-  await atDeadline.query('select sleep(20)', { timeout_ms: 1000 });
+  await atDeadline.query('select sleep(20)', { timeout_ms: 3000 });
   assert.match(
     await messageOf(atDeadline),
     /one of its statements ran to its deadline and was killed\. /,
@@ -132,7 +133,7 @@ test('a statement ended it: by a COMMIT, an error, its deadline, or an operator'
     const { requests } = (await gateway.get('/v1/requests')).json<Listed>();
     return requests.find(({ phase }) => phase === 'running');
   });
-  await gateway.request(`/v1/requests/${id}`, { method: 'DELETE' });
+  await endRequest(gateway, id);
   await running;
   assert.match(
     await messageOf(ended),

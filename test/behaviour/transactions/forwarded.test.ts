@@ -7,6 +7,7 @@ import { closeGate, createGate, type Gate } from '../../support/database/gate.ts
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { RawReply } from '../../support/http.ts';
+import { getReport } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 import {
@@ -20,7 +21,7 @@ import {
 type Line = Readonly<Record<string, string | number | boolean | null>>;
 
 const { gateway, database } = useGateway(
-  { workers: 2, access_log: 'json' },
+  { workers: 2, access_log: 'json', transaction_idle_timeout: '1m' },
   {
     prepare: async (database) => {
       await createGate(database);
@@ -145,7 +146,7 @@ test('while it runs, it is listed once, with its own id and client; its connecti
   gate = await closeGate(database);
   other.send(query(`select ${gate.zero} as looked_at`, { 'X-Request-ID': 'looked-at' }));
   await processes.started('looked_at');
-  const reported = (await gateway.get('/v1/requests')).json<{ requests: readonly Line[] }>()
+  const reported = (await getReport(gateway, '/v1/requests')).json<{ requests: readonly Line[] }>()
     .requests;
   assert.deepEqual(
     reported.map(({ request_id, client, address, phase }) => ({

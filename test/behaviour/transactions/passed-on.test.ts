@@ -20,7 +20,7 @@ import { longInsert, sendBehind } from './support/overtaking.ts';
 const maxRequestBytes = 2 * 1024 ** 2;
 
 const { gateway, database } = useGateway(
-  { workers: 2, max_request_bytes: maxRequestBytes },
+  { workers: 2, max_request_bytes: maxRequestBytes, transaction_idle_timeout: '1m' },
   {
     prepare: createGate,
     ready: async () => {

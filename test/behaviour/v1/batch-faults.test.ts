@@ -1,12 +1,14 @@
 // Batches on bad days: deadlocks, deadlines, clients that leave, connections that are lost at each step, a full queue, a stop.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
+import { waiting } from '../../support/busy-pool.ts';
 import type { Fault } from '../../support/database/fault-proxy.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
+import { getReport } from '../../support/reports.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database, proxy } = useProxiedGateway(
@@ -208,17 +210,18 @@ test('a lock that is waited for too long: all is undone', async () => {
 
 test('a lock that is free by the time of the rerun: committed, and it is said that it was run again', async () => {
   const keeper = await database.connect();
-  const rule = proxy.on(/where id = 2/, { kind: 'delay', ms: 1 });
+  proxy.on(/where id = 2/, { kind: 'delay', ms: 1 }, { times: 1 });
+  const again = proxy.on(/where id = 2/, { kind: 'hold' }, { times: 1 });
   try {
     await keeper.query('begin');
     await keeper.query(add(2));
     const waiting = batch([write, 'set innodb_lock_wait_timeout = 1', add(2)], { retry: 1 });
-    await eventually('it is run again', () => rule.hits() === 2);
+    await eventually('it is run again', () => again.hits() === 1);
     await keeper.query('rollback');
+    proxy.release();
     const { committed, retries } = await waiting;
     assert.deepEqual([committed, retries], [true, 1]);
   } finally {
-    rule.remove();
     keeper.destroy();
   }
   assert.deepEqual(await values(), [
@@ -402,21 +405,16 @@ test('a full queue refuses a batch, and a waiting one is withdrawn at a quarter 
   try {
     const held = Array.from({ length: 4 }, () => batch([`select ${gate.zero}`]));
     await processlist.started(gate.zero, 4);
-    const waiting = batch([write], { timeout_ms: 2_000 });
-    await eventually('one waits', async () =>
-      (await gateway.get('/metrics')).text.match(/^dbhttpd_queue_length\S* 1$/m),
-    );
-    assert.deepEqual(reported(await batch([write])), [
-      503,
-      'QUEUE_FULL',
-      'not_executed',
-      undefined,
-    ]);
-    assert.deepEqual(reported(await waiting), [503, 'WAITED_TOO_LONG', 'not_executed', undefined]);
+    const withdrawn = await batch([write], { timeout_ms: 4_000 });
+    assert.deepEqual(reported(withdrawn), [503, 'WAITED_TOO_LONG', 'not_executed', undefined]);
+    const waits = batch(['select 1']);
+    await waiting(gateway, 1);
+    const refused = await batch([write]);
+    assert.deepEqual(reported(refused), [503, 'QUEUE_FULL', 'not_executed', undefined]);
     await gate.open();
     assert.deepEqual(
-      (await Promise.all(held)).map(({ committed }) => committed),
-      [true, true, true, true],
+      (await Promise.all([...held, waits])).map(({ committed }) => committed),
+      [true, true, true, true, true],
     );
   } finally {
     await gate.open().catch(() => undefined);
@@ -447,6 +445,6 @@ test('the traces of a batch in its session are gone, and requests are counted', 
     const reply = await gateway.post('/v1/query', { sql: 'select @left' });
     assert.match(reply.text, /\[\[null\]\]/);
   }
-  const { text } = await gateway.get('/metrics');
+  const { text } = await getReport(gateway, '/metrics');
   assert.match(text, /endpoint="v1_batch"/);
 });

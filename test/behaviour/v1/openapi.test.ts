@@ -158,7 +158,7 @@ const alike = (path: string, ask: AskOne): Omit<Provocations, '200'> => ({
   500: [() => ask('select ?', { params: ['fault-in-binding'] })],
   502: [() => loseTheDatabase(ask)],
   503: [() => fillTheQueue(ask), () => loseTheTable(ask)],
-  504: [() => ask('select sleep(20)', { timeout_ms: 500 })],
+  504: [() => ask('select sleep(20)', { timeout_ms: 2_000 })],
 });
 
 const write = "update kept set bytes = 'x' where id = 1";
@@ -376,7 +376,7 @@ test('a field that is listed is taken, and no other', async () => {
   const values: Readonly<Record<string, readonly unknown[]>> = {
     sql: ['select 1', '', 1],
     params: [[], {}, [{ $binary: '' }], 1, [{}]],
-    timeout_ms: [1000, 0, 'x'],
+    timeout_ms: [20_000, 0, 'x'],
     read_only: [true, 1],
     max_rows: [0, 1, -1, 1.5],
     max_affected: [0, 1, -1, 1.5],

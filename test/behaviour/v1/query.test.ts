@@ -276,7 +276,7 @@ test('paths and methods that there are not have problems too', async () => {
 });
 
 test('the deadline is in the words of a problem', async () => {
-  const problem = await problemOf({ sql: 'select sleep(20)', timeout_ms: 1000 });
+  const problem = await problemOf({ sql: 'select sleep(20)', timeout_ms: 3000 });
   assert.deepEqual(
     [problem.status, problem.code, problem.outcome, problem.retryable],
     [504, 'DEADLINE_RUNNING', 'failed', true],

@@ -7,6 +7,7 @@ import {
   parseIdempotencyTable,
 } from '../../../src/shared/database/idempotency-table.ts';
 import { startFakeMysql } from '../../support/database/fake-mysql.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';
 import { useGateway } from '../../support/use-gateway.ts';
@@ -216,6 +217,10 @@ describe('a server that has done a write', () => {
     });
     const one = await startGateway({ database: server.target, settings: { workers: 1, pool: 1 } });
     try {
+      // At its start the gateway itself uses the one connection.
+      await eventually('a statement is answered', async () => {
+        return (await one.post('/v1/query', { sql: 'select 1' })).status === 200;
+      });
       const body = { sql: 'insert into t values (1)', show_warnings: true, timeout_ms: 2000 };
       const reply = await one.post('/v1/query', body);
       return { status: reply.status, ...reply.json<Result & { affected_rows: number }>() };

@@ -3,6 +3,7 @@ import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { Settings } from '../ini-text.ts';
+import { getReport } from '../reports.ts';
 import { readMetric } from '../scrape.ts';
 import type { ReplicatedSet } from './replication.ts';
 
@@ -47,7 +48,7 @@ export async function readyReasonsOf(gateway: Gateway): Promise<readonly string[
 
 /** Why each server has its role, in the order of `host`, as the log and the console report it. */
 export async function reasonsOf(gateway: Gateway): Promise<readonly (string | null)[]> {
-  const { backends } = (await gateway.get('/v1/stats')).json<Stats>();
+  const { backends } = (await getReport(gateway, '/v1/stats')).json<Stats>();
   return backends.map(({ reason }) => reason);
 }
 

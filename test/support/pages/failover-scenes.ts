@@ -31,6 +31,7 @@ const switchMariadb: Scene<ReplicatedSet> = {
 const loseMariadb: Scene<ReplicatedSet> = {
   heading: 'MariaDB: fail over',
   play: async (page, { set, writers }) => {
+    await set.waitForCatchUp();
     await killAtRest(set.primary(), writers);
     await page.watch();
     await page.console();

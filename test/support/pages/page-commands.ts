@@ -30,7 +30,7 @@ export function localiseGateway(gateway: Gateway): (text: string) => string {
 export type PageCommands = {
   /** Runs the next command once. Resolves to what it printed; rejects if the page shows something else. */
   readonly run: () => Promise<string>;
-  /** Runs the next command, which must change nothing, until it prints what the page shows. */
+  /** Runs the next command, which may be repeated, until it prints what the page shows. */
   readonly watch: () => Promise<string>;
   /** The blocks that are no commands: SQL, or what the console says. */
   readonly texts: (language: 'sql' | 'console') => readonly string[];

@@ -7,6 +7,9 @@ import { openRaw, type RawConnection } from '../../../support/http.ts';
 import { serverSockets } from '../../../support/kernel-sockets.ts';
 import { isStopped, signal } from '../../../support/processes.ts';
 
+/** A pipeline that is not in use gives its sessions back after half a second: what `prepare` has done may not hold for longer. */
+const soon = { everyMs: 1 };
+
 /**
  * Sends all requests by POST /db, each on a connection that the gateway's only worker knows already. The worker finds them in the order of
  * `requests`. Resolves to the replies in the same order, once the worker goes on. `prepare` runs at the last moment before the worker is
@@ -27,19 +30,20 @@ export async function askAtOnce(
   await forgetLast(gateway);
   signal(worker, 'SIGSTOP');
   try {
-    await eventually('the worker stands still', () => isStopped(worker));
+    await eventually('the worker stands still', () => isStopped(worker), soon);
     const sent = new Map<number | undefined, number>();
     for (const [at, connection] of connections.entries()) {
       const bytes = format(requests[at]);
       sent.set(connection.socket.localPort, bytes.length);
       connection.send(bytes);
     }
-    await eventually('all bytes have arrived', () => {
+    const haveArrived = () => {
       const arrived = serverSockets(gateway.port).filter(
         ({ clientPort, unreadBytes }) => sent.get(clientPort) === unreadBytes,
       );
       return arrived.length === requests.length;
-    });
+    };
+    await eventually('all bytes have arrived', haveArrived, soon);
   } finally {
     signal(worker, 'SIGCONT');
   }
