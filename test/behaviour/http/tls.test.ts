@@ -84,7 +84,7 @@ async function serveTls(handle: Handle, connections = { served: 2_000, reserved:
   return await serveHttp(handle, {
     tls: { cert: readFileSync(pair.cert, 'utf8'), key: readFileSync(pair.key, 'utf8') },
     connections,
-    timeouts: { ...clientTimeouts, headersMs: 3_600_000, beyondLimitMs: 100 },
+    timeouts: { ...clientTimeouts, headersMs: 3_600_000, beyondLimitMs: 2_000 },
   });
 }
 
@@ -133,8 +133,7 @@ test('TCP connections that are silent in the handshake count, and leave room for
     return http.connections.refused === reserved;
   });
   await eventually('the others remain', () => http.connections.open === served);
-  // A busy machine may take longer for a handshake than a silent client is waited for.
-  await eventually('a health check is answered', async () => /health$/.test(await ask()));
+  assert.match(await ask(), /health$/);
 });
 
 test('a client that is silent in its handshake does not hold up a stop', async (t) => {

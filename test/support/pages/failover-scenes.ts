@@ -31,8 +31,7 @@ const switchMariadb: Scene<ReplicatedSet> = {
 const loseMariadb: Scene<ReplicatedSet> = {
   heading: 'MariaDB: fail over',
   play: async (page, { set, writers }) => {
-    await set.waitForCatchUp();
-    await killAtRest(set.primary(), writers);
+    await killAtRest(set, set.primary(), writers);
     await page.watch();
     await page.console();
     await page.watch();
@@ -60,7 +59,7 @@ const divergeMariadb: Scene<ReplicatedSet> = {
   heading: 'MariaDB: the former primary has more',
   play: async (page, { set, writers }) => {
     const [first, second] = firstTwo(set.servers);
-    await killAtRest(first, writers);
+    await killAtRest(set, first, writers);
     await set.promote(second);
     await writers.succeed();
     await first.restart();
@@ -217,12 +216,14 @@ export async function playGroup(program: ServerProgram, say: Say): Promise<void>
   }
 }
 
-/** Kills a server while no write runs: what asynchronous replication loses differs from run to run. */
+/** Kills a server while no write runs, nor is on its way to a replica: what asynchronous replication loses differs from run to run. */
 async function killAtRest(
+  set: ReplicatedSet,
   server: { readonly kill: () => Promise<void> },
   writers: Writers,
 ): Promise<void> {
   await writers.rest();
+  await set.waitForCatchUp();
   await server.kill();
   writers.resume();
 }

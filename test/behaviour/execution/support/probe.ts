@@ -26,17 +26,11 @@ function ask(port: number, path: string): Promise<Probed> {
   });
 }
 
-/** Asks once more after a 503: a machine that pauses may take the second that the supervisor has. A gateway that refuses does it twice. */
-async function askAgain(port: number, path: string): Promise<Probed> {
-  const first = await ask(port, path);
-  return first.status === 503 ? ask(port, path) : first;
-}
-
 if (!isMainThread) {
   const { port, paths, rounds } = workerData as Order;
   const all: Probed[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    for (const path of paths) all.push(await askAgain(port, path));
+    for (const path of paths) all.push(await ask(port, path));
     // A pace, not a wait: requests without a pause would be load themselves.
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
