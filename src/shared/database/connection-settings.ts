@@ -20,7 +20,6 @@ export function connectionSettings(
     user: config.user,
     password: config.password,
     database: config.database,
-    multiStatements: config.multiStatements,
     tls: config.tls === 'off' ? null : { verify: config.tls === 'verify', ...config.tlsTexts },
     serverKeys: config.serverKeys,
     connectTimeoutMs,

@@ -40,7 +40,6 @@ export type ConnectionSettings = {
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  readonly multiStatements: boolean;
   readonly tls: TlsSettings | null;
   /** PEM texts: the RSA keys that the server may have, for a password over TCP without TLS. */
   readonly serverKeys: readonly string[];
@@ -190,7 +189,8 @@ function mysql2Options(
     enableKeepAlive: true,
     keepAliveInitialDelay: keepAliveDelayMs,
     flags: unwantedFlags,
-    multipleStatements: settings.multiStatements,
+    // Transactions of the gateway begin with several statements at once. Those of clients are refused by their text.
+    multipleStatements: true,
     ...(tls === null && settings.socket === null
       ? { authPlugins: plainTcpPlugins({ serverKeys, onRemembered }) }
       : {}),

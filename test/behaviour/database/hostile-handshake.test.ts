@@ -38,7 +38,7 @@ type Opened = { readonly code: string; readonly message: string };
 async function open(withTls = false, serverKeys: readonly string[] = []): Promise<Opened | null> {
   const { target } = server;
   const tls = withTls ? { verify: false, ca: null, cert: null, key: null } : null;
-  const settings = { ...target, database: target.name, socket: null, multiStatements: true, tls };
+  const settings = { ...target, database: target.name, socket: null, tls };
   const signal = AbortSignal.timeout(5_000);
   try {
     const connection = await openConnection(

@@ -10,7 +10,6 @@ test('a probe goes on with its open connection while the renewal gets no answer'
   const { host, port, user, password, name, serverKey } = database;
   const settings = {
     ...{ host, port, user, password, database: name, socket: null, tls: null },
-    multiStatements: false,
     serverKeys: serverKey === null ? [] : [serverKey],
     connectTimeoutMs: 10_000,
     arena: Buffer.alloc(minArenaBytes),

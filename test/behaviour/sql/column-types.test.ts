@@ -18,7 +18,6 @@ before(async () => {
     {
       ...database,
       database: database.name,
-      multiStatements: false,
       tls: null,
       serverKeys: [],
       connectTimeoutMs: 10_000,

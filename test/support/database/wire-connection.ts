@@ -10,7 +10,6 @@ export function openWireConnection(database: Database): Promise<Connection> {
     {
       ...{ host, port, socket, user, password },
       database: name,
-      multiStatements: false,
       tls: null,
       serverKeys: serverKey === null ? [] : [serverKey],
       connectTimeoutMs: 10_000,

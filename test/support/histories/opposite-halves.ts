@@ -114,7 +114,7 @@ function settingsOf({ target }: ReplicatedSet, { host, port }: ReplicationServer
   const { user, password, name: database } = target;
   const where = { host, port, socket: null, user, password, database, arena };
   const security = { tls: null, serverKeys: [] };
-  return { ...where, ...security, multiStatements: false, connectTimeoutMs: 2_000 };
+  return { ...where, ...security, connectTimeoutMs: 2_000 };
 }
 
 /** @param stateDirOf a directory for what an instance remembers, by a name */

@@ -65,7 +65,6 @@ test('if the time is over while DNS is silent, the failure is the name, and else
     user: 'app',
     password: '',
     database: 'd',
-    multiStatements: false,
     tls: null,
     serverKeys: [],
     connectTimeoutMs: 60_000,
