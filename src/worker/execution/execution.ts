@@ -22,7 +22,10 @@ export interface Execution {
   start(): void;
   /** Ends it: withdraws it from where it waits, or kills what runs. */
   stop(reason: StopReason): void;
-  /** Reads no more rows for now: the client does not keep up. A run without this method and the next three sends no rows before its end. */
+  /**
+   * Reads no more rows for now: the client does not keep up. When the run is over, its client may still be reading: then neither this
+   * nor `resume` has an effect. A run without this method and the next three sends no rows before its end.
+   */
   pause?(): void;
   resume?(): void;
   /** Lets the statements run to their end, and discards their results. */

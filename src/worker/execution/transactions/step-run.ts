@@ -82,8 +82,9 @@ export class StepRun implements Execution, Step, JobTools {
     if (this.#phase === 'working') this.#lease?.session.connection.pause();
   }
 
+  /** When the step is over, the next one may have paused the connection. */
   resume(): void {
-    this.#lease?.session.connection.resume();
+    if (this.#phase === 'working') this.#lease?.session.connection.resume();
   }
 
   async seeNow(): Promise<TokenResult> {

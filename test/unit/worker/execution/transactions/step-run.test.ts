@@ -1,4 +1,4 @@
-// A step of an open transaction that ends in an exception: a COMMIT that was sent is never reported as undone.
+// A step of an open transaction: a COMMIT that was sent is never reported as undone, and the next step has the connection for itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
@@ -117,6 +117,40 @@ test('the age of a transaction ends a statement that runs, but not a COMMIT that
     });
     assert.deepEqual(found, [stopped, 0]);
   }
+});
+
+test('a reader that catches up after its step has ended does not resume the connection that the next step has paused', async () => {
+  let isPaused = false;
+  const setPaused = (to: boolean) => () => {
+    isPaused = to;
+  };
+  const connection = { isLost: false, pause: setPaused(true), resume: setPaused(false) };
+  let released = () => {};
+  const transaction = {
+    context: { consistency: null, control: null },
+    request: (turn: Step) => turn.granted({ connection, aliveAt: performance.now() } as never),
+    release: () => released(),
+  } as unknown as OpenTransaction;
+  const events = { traceparent: null, runEnded: () => {} } as unknown as RunEvents;
+  const step = (perform: Job['perform']) => {
+    const job = { kind: 'statement', seesOneMoment: true, perform } as Job;
+    return new StepRun(transaction, job, null, events, new RunTimes());
+  };
+  const first = step(async () => ({
+    end: { kind: 'answered', failure: null, facts: null },
+    ended: null,
+  }));
+  await new Promise<void>((resolve) => {
+    released = resolve;
+    first.start();
+  });
+  const second = step(() => new Promise(() => {}));
+  second.start();
+  second.pause();
+  first.resume();
+  assert.equal(isPaused, true);
+  second.resume();
+  assert.equal(isPaused, false);
 });
 
 test('if the queue behind a COMMIT is full, a further COMMIT is unknown, and a statement is not executed', () => {
