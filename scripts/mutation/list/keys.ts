@@ -6,8 +6,8 @@ export const keyMutations: readonly Mutation[] = [
     name: 'other-request-replayed',
     promise: 'a key of another request is refused',
     file: 'src/worker/execution/keyed-run.ts',
-    before: 'if (request !== this.#key.request) {',
-    after: "if (request === '') {",
+    before: 'if (request !== this.#key.request) return',
+    after: "if (request === '') return",
     tests: ['test/unit/worker/execution/keyed-run.test.ts'],
   },
   {

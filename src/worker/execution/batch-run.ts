@@ -343,7 +343,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     const row = attempt.parseRow(rows);
     if (row !== null) {
       await this.#noteSeen(session);
-      this.#conclude(true, () => attempt.owner.keyTaken(row));
+      this.#end({ kind: 'key taken', row });
     } else if (this.#stopReason !== null) this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
     return !this.#isUnder('undoing');
   }
@@ -397,17 +397,14 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   }
 
   #end(end: RunEnd): void {
-    const isCertain = end.kind === 'answered' || end.kind === 'batch failed';
-    this.#conclude(isCertain, () => this.#events.runEnded(end));
-  }
-
-  #conclude(isCertain: boolean, report: () => void): void {
     if (this.#phase === 'ended') return;
     this.enter('ended');
+    const { kind } = end;
+    const isCertain = kind === 'answered' || kind === 'batch failed' || kind === 'key taken';
     if (this.#wasSent) {
       for (const { statement } of this.#batch.steps) statement.effects.ended(isCertain);
     }
-    report();
+    this.#events.runEnded(end);
   }
 }
 

@@ -9,6 +9,7 @@ import type { Admission, Refusal } from '../servers/pool/queue.ts';
 import type { ReservedSessions } from '../servers/pool/reserved-sessions.ts';
 import type { Server } from '../servers/server.ts';
 import type { Requirements } from '../servers/servers.ts';
+import type { KeptRow } from './idempotency/key-store.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ReadOnlyDoubt } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
@@ -169,6 +170,8 @@ export type RunEnd =
       /** The statement's number in a batch, from 0; null: there is one. */
       readonly statement: number | null;
     }
+  /** Not executed: the key of the batch is there already, with this row. A keyed run makes the reply of it. */
+  | { readonly kind: 'key taken'; readonly row: KeptRow }
   /** It is not known yet what became of a batch with a key, or of another request with the same key. */
   | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | Unrouted | 'lost' }
   /** Not executed because of its key: the key belongs to another request, has no stored reply, or cannot be stored. */

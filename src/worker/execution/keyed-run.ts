@@ -172,6 +172,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
       this.#tryAgain();
     } else if (this.#isUnreached(end)) this.#tryAgain();
     else if (this.#isRefusedRerun(end)) this.#bar();
+    else if (end.kind === 'key taken') this.#end(this.#answerWith(end.row));
     else this.#end(this.#judge(end, run));
   }
 
@@ -243,15 +244,11 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
     return Math.max(0, (this.#until - performance.now()) / 2);
   }
 
-  keyTaken({ request, attempt, reply }: KeptRow): void {
-    if (request !== this.#key.request) {
-      this.#end({ kind: 'key refused', reason: 'other request' });
-    } else if (reply === null) {
-      this.#end({ kind: 'key refused', reason: 'no reply' });
-    } else {
-      this.#events.sink.replay?.(reply, !this.#attempts.has(attempt));
-      this.#end(succeeded);
-    }
+  #answerWith({ request, attempt, reply }: KeptRow): RunEnd {
+    if (request !== this.#key.request) return { kind: 'key refused', reason: 'other request' };
+    if (reply === null) return { kind: 'key refused', reason: 'no reply' };
+    this.#events.sink.replay?.(reply, !this.#attempts.has(attempt));
+    return succeeded;
   }
 
   /** The end of the whole, by the end of an attempt. An attempt without the key does not know whether one before it was committed. */

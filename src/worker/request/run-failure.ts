@@ -138,6 +138,8 @@ export function runFailure(
       return keyUnknown(end.reason);
     case 'key refused':
       return keyRefused(end);
+    case 'key taken':
+      throw new Error('a taken key has reached the reply');
     case 'not only reading':
       return notOnlyReading(end);
     case 'token lost':

@@ -86,8 +86,6 @@ export interface KeyOwner {
   readonly commitTimeoutMs: number;
   /** Whether it is unknown what became of an attempt before. */
   readonly isRecovering: boolean;
-  /** Called in place of an end: the key is there, with this row. */
-  keyTaken(row: KeptRow): void;
 }
 
 /** One attempt at a batch with a key. Values stand in hexadecimal, which every sql_mode and character set reads alike. */

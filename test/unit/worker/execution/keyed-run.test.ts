@@ -1,5 +1,5 @@
-// The end of a batch with a key whose connections are lost again and again. A server cannot produce this many losses at one place with
-// every kind of table, so the test invents the runs.
+// The end of a batch with a key: its connections are lost again and again, or the key is there already. A server cannot produce this many
+// losses at one place with every kind of table, so these tests invent the runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
@@ -7,6 +7,7 @@ import type {
   CreateRun,
   Execution,
   Launcher,
+  RouteWish,
   RunContext,
   RunEnd,
   RunEvents,
@@ -14,11 +15,18 @@ import type {
 } from '../../../../src/worker/execution/execution.ts';
 import { KeyStore } from '../../../../src/worker/execution/idempotency/key-store.ts';
 import { KeyedRun } from '../../../../src/worker/execution/keyed-run.ts';
+import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import type { Batch, BatchStep } from '../../../../src/worker/execution/work.ts';
-import { Admission } from '../../../../src/worker/servers/pool/queue.ts';
-import { silentLog } from '../../support/scripted-connection.ts';
+import { Admission, type Waiter } from '../../../../src/worker/servers/pool/queue.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+  silentLog,
+} from '../../support/scripted-connection.ts';
 
+const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
 const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
 const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 const context = { address: 'db', consistency: null, control: null } as unknown as RunContext;
@@ -53,7 +61,6 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = fa
     seen: () => {},
     runEnded: (end) => reported.push(end),
   };
-  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
   const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
   const before = isBehind ? keys.locks.acquire(key.id, () => {}) : null;
   new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes()).start();
@@ -112,29 +119,59 @@ test('a repetition that gets the lock at its deadline does not report that nothi
   assert.deepEqual(run(steps, [stopped], true), { reported: [unknown], left: 0 });
 });
 
-test('a stored key answers with its reply only to the request that it belongs to', () => {
-  const replayed: string[] = [];
-  const reported: RunEnd[] = [];
-  const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;
-  const events: RunEvents = {
-    sink,
-    traceparent: null,
-    seen: () => {},
-    runEnded: (end) => reported.push(end),
+/**
+ * Repeats a request whose key has this row, in a section with several servers: runs on real sessions, of a server that is made up.
+ * `running`: the requests that still count as running on that server.
+ */
+async function repeat(request: string, reply: string | null) {
+  const answer = (sql: string): ScriptedAnswer => {
+    if (sql.includes('INSERT INTO')) return { errno: 1062 };
+    if (sql.includes('LOCK IN SHARE MODE')) return { rows: [[request, 'cc', reply]] };
+    return sql === 'SHOW WARNINGS' ? { rows: [] } : 'ok';
   };
-  const batch = { steps: [] } as unknown as Batch;
-  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
+  const session = createScriptedSession(createScriptedConnection(answer));
+  const pool = {
+    request: (waiter: Waiter) => waiter.granted(session, null),
+    release: () => {},
+  };
+  const running = new Set<unknown>();
+  const router = {
+    choose: () => ({}),
+    remember: (run: unknown) => running.add(run),
+    forget: (run: unknown) => running.delete(run),
+    suspect: () => {},
+  } as unknown as Router;
+  const onServer = { ...context, pool } as unknown as RunContext;
+  const launcher = {
+    launch: (wish: RouteWish, create: CreateRun, events: RunEvents, times: RunTimes) =>
+      new RoutedRun(router, wish, (_server, to) => create(onServer, to), events, times),
+  } as unknown as Launcher;
   const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
-  const taken = (request: string, reply: Buffer | null) => {
-    const launcher = { admission: new Admission(() => 1) } as unknown as Launcher;
-    const run = new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes());
-    run.keyTaken({ request, attempt: 'cc', reply });
-    return reported.at(-1);
-  };
-  const reply = Buffer.from('the first reply');
-  assert.deepEqual(taken('other', reply), { kind: 'key refused', reason: 'other request' });
-  assert.deepEqual(taken('bb', null), { kind: 'key refused', reason: 'no reply' });
-  assert.deepEqual(replayed, []);
-  assert.deepEqual(taken('bb', reply), succeeded);
-  assert.deepEqual(replayed, ['the first reply']);
+  Object.defineProperty(keys, 'isBelieved', { value: true });
+  const replayed: string[] = [];
+  const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;
+  const batch = { steps: [], key, isAtomic: true, isolation: null, mustUndo: null };
+  const end = await new Promise<RunEnd>((runEnded) => {
+    const events = { sink, traceparent: null, seen: () => {}, runEnded };
+    const wish = { batch: batch as unknown as Batch, key, after: null };
+    new KeyedRun(launcher, keys, wish, events, new RunTimes()).start();
+  });
+  return { end, replayed, running: running.size };
+}
+
+test('a stored key answers with its reply only to the request that it belongs to, and nothing runs any more', async () => {
+  const nothing = { replayed: [], running: 0 };
+  assert.deepEqual(await repeat('other', 'the first reply'), {
+    end: { kind: 'key refused', reason: 'other request' },
+    ...nothing,
+  });
+  assert.deepEqual(await repeat('bb', null), {
+    end: { kind: 'key refused', reason: 'no reply' },
+    ...nothing,
+  });
+  assert.deepEqual(await repeat('bb', 'the first reply'), {
+    end: succeeded,
+    replayed: ['the first reply'],
+    running: 0,
+  });
 });
