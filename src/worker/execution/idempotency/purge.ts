@@ -16,7 +16,7 @@ const restsPerKeep = 10;
 const pieceRows = 200;
 /** How long it borrows a session. If more is left, it asks again after a rest of the same length. */
 const sliceMs = 100;
-/** A piece that takes longer is given up, with its connection. */
+/** A piece, or what the session needs before the first one, is given up with its connection if it takes longer. */
 const maxPieceMs = 10_000;
 
 /** It does not wait for transactions that lock a row. */
@@ -101,7 +101,7 @@ export class Purge implements Waiter {
     session.isFresh = false;
     let isMoreLeft = false;
     try {
-      for (const sql of this.#settings) await fetchRows(connection, sql);
+      await inTime(connection, () => this.#prepare(connection));
       isMoreLeft = await this.#removePieces(connection);
       this.#hasFailed = false;
     } catch (error) {
@@ -111,37 +111,33 @@ export class Purge implements Waiter {
     this.#restFor(isMoreLeft ? sliceMs : this.#restMs);
   }
 
+  async #prepare(connection: Connection): Promise<void> {
+    for (const sql of this.#settings) await fetchRows(connection, sql);
+  }
+
   /** Returns whether there is more to remove. */
   async #removePieces(connection: Connection): Promise<boolean> {
     const until = performance.now() + sliceMs;
     let isFull: boolean;
     do {
-      isFull = await this.#removePiece(connection);
+      isFull = await inTime(connection, () => this.#removePiece(connection));
     } while (isFull && performance.now() < until);
     return isFull;
   }
 
   /** Deletes by id, which locks these rows only. Returns whether the piece was full. */
   async #removePiece(connection: Connection): Promise<boolean> {
-    const timer = setTimeout(
-      () => connection.destroy(new Error('old keys could not be removed in time')),
-      maxPieceMs,
+    const { quoted } = this.#table;
+    const before = utcTime(Date.now() - this.#keepMs);
+    const old = await fetchRows(
+      connection,
+      `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
     );
-    try {
-      const { quoted } = this.#table;
-      const before = utcTime(Date.now() - this.#keepMs);
-      const old = await fetchRows(
-        connection,
-        `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
-      );
-      const ids = old.map(([id]) => `x'${id}'`).join();
-      // Another gateway may have removed the key meanwhile, and a client may have used it again.
-      const remove = `DELETE FROM ${quoted} WHERE id IN (${ids}) AND created < '${before}'`;
-      if (ids !== '') await fetchRows(connection, remove);
-      return old.length === pieceRows;
-    } finally {
-      clearTimeout(timer);
-    }
+    const ids = old.map(([id]) => `x'${id}'`).join();
+    // Another gateway may have removed the key meanwhile, and a client may have used it again.
+    const remove = `DELETE FROM ${quoted} WHERE id IN (${ids}) AND created < '${before}'`;
+    if (ids !== '') await fetchRows(connection, remove);
+    return old.length === pieceRows;
   }
 
   /** Logs the error number only: the message may quote names. */
@@ -155,5 +151,21 @@ export class Purge implements Waiter {
     if (this.#hasFailed || this.#phase === 'closed') return;
     this.#hasFailed = true;
     this.#log.warn('old idempotency keys could not be removed: they are tried again', { reason });
+  }
+}
+
+/** Does work on a connection, and destroys the connection if that takes too long. */
+async function inTime<Result>(
+  connection: Connection,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const timer = setTimeout(
+    () => connection.destroy(new Error('old keys could not be removed in time')),
+    maxPieceMs,
+  );
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
   }
 }
