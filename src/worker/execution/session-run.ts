@@ -68,6 +68,8 @@ export class SessionRun implements SessionUser, QueryEvents {
   #isListing = false;
   #isAsking = false;
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
+  /** Resolves when the questions after the answer have theirs; null: there are none. */
+  #furtherQuestions: Promise<void> | null = null;
   /** The ROLLBACK behind a failed statement could not undo what was written to tables without transactions. */
   #hasLeft = false;
   /** Why the answer does not count: the server lacks what the client has seen. */
@@ -122,7 +124,7 @@ export class SessionRun implements SessionUser, QueryEvents {
       case 'running': {
         this.#endRunning(reason);
         const { pool, control } = this.#context;
-        void killRunning(pool, control, this.#session as Session, this.#command);
+        void killRunning(pool, control, this.#session as Session, this.#settle());
         break;
       }
       case 'ended':
@@ -130,6 +132,12 @@ export class SessionRun implements SessionUser, QueryEvents {
       default:
         this.#phase satisfies never;
     }
+  }
+
+  /** Discards the results. Resolves when the statement is answered, and no further question is open or follows. */
+  async #settle(): Promise<void> {
+    await this.#command?.discardResults();
+    await this.#furtherQuestions;
   }
 
   /** If only the texts of its warnings are missing, the statement has its answer, and the reply has no texts. */
@@ -300,7 +308,8 @@ export class SessionRun implements SessionUser, QueryEvents {
 
   #proceed(flagsClean: boolean, error: ServerError | null): void {
     const { rollbackOnError, asksServer } = this.#statement;
-    if (error === null ? asksServer : rollbackOnError) void this.#askMore(flagsClean, error);
+    if (error === null ? asksServer : rollbackOnError)
+      this.#furtherQuestions = this.#askMore(flagsClean, error);
     else this.#finish(flagsClean, error, null);
   }
 

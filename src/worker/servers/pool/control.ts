@@ -10,7 +10,6 @@ import {
   type LostSession,
   type ServerIdentity,
 } from '../../../shared/mysql/identity.ts';
-import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { Attempt, Backoff, prepare } from './connecting.ts';
 import type { Pool } from './pool.ts';
@@ -274,15 +273,17 @@ export const killTimeoutMs = 1_000;
 const repeatMs = 100;
 const unreferenced = { ref: false };
 
-/** Kills the statement on a granted session, and releases the session to be reset, or as broken. Never rejects. */
+/**
+ * Kills the statement on a granted session, and releases the session to be reset, or as broken. Never rejects.
+ * @param answer as for `killStatement`; nothing may be sent on the session afterwards
+ */
 export async function killRunning(
   pool: Pool,
   control: Control,
   session: Session,
-  command: QueryCommand | null,
+  answer: Promise<unknown>,
 ): Promise<void> {
   const givenUpAt = performance.now() + killTimeoutMs;
-  const answer = command?.discardResults() ?? Promise.resolve();
   if (await killStatement(control, session, answer)) {
     pool.release(session, 'unclean', Math.max(givenUpAt - performance.now(), 1));
   } else {

@@ -22,11 +22,11 @@ const positionQuery = 'select position';
 const warned = { status: 2, warnings: 1 };
 const unsent: RunEnd = { kind: 'not executed', reason: 'stopping' };
 
-/** The ends and the lists of warnings if the statement is stopped once its answers have come. */
-async function stopped(
-  reason: StopReason,
+/** A run of the statement on a connection of its own. `onRelease` is called when the pool gets the session back. */
+function createRun(
   answers: Readonly<Record<string, ScriptedAnswer>>,
-  asksPosition = false,
+  wish: Partial<Statement>,
+  { asksPosition = false, onRelease = () => {} } = {},
 ) {
   const connection = createScriptedConnection((sql) => answers[sql] ?? 'silence');
   const session = createScriptedSession(connection);
@@ -35,7 +35,7 @@ async function stopped(
   const context = {
     pool: {
       request: (waiter: Waiter) => waiter.granted(session, null),
-      release: () => {},
+      release: onRelease,
     },
     control: { kill: async () => true, noteRunningOn: () => {} },
     pipeline: null,
@@ -56,7 +56,7 @@ async function stopped(
     queryOn: () => ({ sql: positionQuery }),
     forget: () => {},
   };
-  const statement = { sql: update, effects: noEffects, showsWarnings: true, shape: null };
+  const statement = { sql: update, effects: noEffects, shape: null, ...wish };
   const run = new SessionRun(
     context as unknown as RunContext,
     statement as unknown as Statement,
@@ -64,6 +64,17 @@ async function stopped(
     owner as unknown as SessionRunOwner,
     new RunTimes(),
   );
+  return { run, connection, ends, lists };
+}
+
+/** The ends and the lists of warnings if the statement is stopped once its answers have come. */
+async function stopped(
+  reason: StopReason,
+  answers: Readonly<Record<string, ScriptedAnswer>>,
+  asksPosition = false,
+) {
+  const wish = { showsWarnings: true };
+  const { run, connection, ends, lists } = createRun(answers, wish, { asksPosition });
   run.start();
   for (let n = 0; n < 10; n += 1) await turn();
   assert.deepEqual(
@@ -98,4 +109,24 @@ test('a write whose position is missing has not: the reply would lack its token'
   const answers = { [update]: warned, [showWarnings]: { rows: [['Warning', '1265', 'cut']] } };
   const { ends } = await stopped('deadline', answers, true);
   assert.deepEqual(ends, [{ kind: 'stopped', reason: 'deadline' }]);
+});
+
+test('a statement that is stopped during the ROLLBACK behind it sends nothing in a session that is released', async () => {
+  const answers = {
+    [update]: { errno: 1062 },
+    'SHOW WARNINGS': { rows: [] },
+    ROLLBACK: 'ok',
+  } as const;
+  let sentBefore: number | null = null;
+  const onRelease = () => {
+    sentBefore = connection.sent.length;
+  };
+  const wish = { rollbackOnError: true };
+  const { run, connection, ends } = createRun(answers, wish, { onRelease });
+  run.start();
+  while (!connection.sent.includes('SHOW WARNINGS')) await turn();
+  run.stop('deadline', unsent);
+  for (let n = 0; n < 20; n += 1) await turn();
+  assert.deepEqual(ends, [{ kind: 'stopped', reason: 'deadline' }]);
+  assert.equal(sentBefore, connection.sent.length, connection.sent.join('; '));
 });

@@ -24,7 +24,12 @@ async function verdictAfter(isConfirmed: boolean): Promise<string> {
   const session = createScriptedSession(createScriptedConnection());
   const verdicts: string[] = [];
   const pool = { release: (_session: unknown, verdict: string) => verdicts.push(verdict) };
-  await killRunning(pool as unknown as Pool, createControl(isConfirmed).control, session, null);
+  await killRunning(
+    pool as unknown as Pool,
+    createControl(isConfirmed).control,
+    session,
+    Promise.resolve(),
+  );
   return verdicts.join();
 }
 
