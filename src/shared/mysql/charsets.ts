@@ -165,12 +165,15 @@ function decodeUtf32(bytes: Buffer): string {
   return at < bytes.length ? text + noCharacter : text;
 }
 
-/** Decodes characters of one or several bytes. It keeps the answers of iconv-lite. */
+/** A text has about ten thousand different characters. GB 18030 gives a client millions to ask for. */
+const maxKnownCharacters = 65_536;
+
+/** Decodes characters of one or several bytes. It keeps the answers of iconv-lite, up to a bound. */
 class MultiByteDecoder {
   readonly #encoding: string;
   /** Length of a character by its first byte. */
   readonly #lengths = new Uint8Array(256).fill(1);
-  /** Characters by their bytes as one number; about ten thousand. */
+  /** Characters by their bytes as one number. */
   readonly #known = new Map<number, string>();
 
   constructor({ encoding, leads, runs }: MultiByteSet) {
@@ -209,7 +212,7 @@ class MultiByteDecoder {
     let character = this.#known.get(code);
     if (character === undefined) {
       character = wellFormed(iconv.decode(bytes, this.#encoding));
-      this.#known.set(code, character);
+      if (this.#known.size < maxKnownCharacters) this.#known.set(code, character);
     }
     return character;
   }
