@@ -33,6 +33,8 @@ export interface Execution {
   abandonResults?(): void;
   /** Resolves with what rows that are under way have seen, at most. Never rejects. */
   seeNow?(): Promise<TokenResult>;
+  /** The reply has left, or its client is gone. May be called before the end. Missing: it makes no difference. */
+  replyLeft?(): void;
   /** Whether MySQL may have received the statements. */
   readonly isSent: boolean;
   /** Whether a stop leaves nothing half done. If not, the statements run to their end without their client. */

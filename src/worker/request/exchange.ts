@@ -344,6 +344,7 @@ export class Exchange
     try {
       this.#reader.stop();
       if (!this.#over) this.#goOnAlone();
+      this.#run.replyLeft?.();
     } catch (cause) {
       this.#faulted(cause);
     }

@@ -5,10 +5,12 @@ import type { TransactionEnd } from '../../../src/worker/execution/transaction-e
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld, type HeldByClient } from '../../support/held.ts';
+import { openRaw } from '../../support/http.ts';
 import { signal } from '../../support/processes.ts';
 import { endRequest } from '../../support/reports.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
+import { formatRequest } from '../../support/worker-connections.ts';
 
 const { gateway, database } = useGateway(
   { workers: 1, pool: 8, transaction_idle_timeout: '60s', transaction_timeout: '120s' },
@@ -68,6 +70,26 @@ test('its client has ended it', async () => {
     await messageOf(rolledBack),
     `The transaction is over: its client rolled it back. ${undone}`,
   );
+});
+
+test('it is not idle while the reply to its last statement is on its way', async () => {
+  await withGateway({ workers: 1, transaction_idle_timeout: '3s' }, async (own) => {
+    const reading = await beginHeld(own);
+    // A single row, which the server has sent in full. The gateway keeps what the system's buffers do not take.
+    const wish = { sql: "select repeat('x', 10000000)", transaction: reading.token };
+    const client = await openRaw(own.port);
+    client.send(formatRequest('POST', '/v1/query', wish));
+    await client.anything();
+    client.socket.pause();
+    const idle = await beginHeld(own);
+    assert.equal((await idle.query('insert into t values (7)')).status, 200);
+    // It waits for the lock until the idle transaction, which began later, is rolled back.
+    await database.query('insert into t values (7)');
+    client.socket.resume();
+    assert.equal((await client.reply()).status, 200);
+    assert.deepEqual(await reading.rows('select 1'), [[1]]);
+    client.close();
+  });
 });
 
 test('it was idle for too long, or open for too long', async () => {

@@ -68,8 +68,10 @@ export class OpenTransaction implements Routed {
   readonly #waiting: Step[] = [];
   /** The values of claims that its statements have bound. */
   readonly #claims = new Map<string, string>();
-  /** The step that runs; null: it is idle. */
+  /** The step that runs; null: none does. */
   #current: Step | null = null;
+  /** The steps that run, or whose replies are on their way. If there are none, the transaction is idle. */
+  readonly #unanswered = new Set<Step>();
   /** Why it ends as soon as no step runs; null: it stays open. */
   #dueEnd: TransactionEnd | null = null;
   #isClosing = false;
@@ -82,7 +84,7 @@ export class OpenTransaction implements Routed {
   /** A procedure may have committed in it, and begun another one. */
   #mayBeAnother = false;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** While a step runs. */
+  /** While it is not idle. */
   #pings: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
 
@@ -154,7 +156,6 @@ export class OpenTransaction implements Routed {
    * @param left what remains of a transaction that has ended; `unknown`: the server has not said
    */
   release(end: TransactionEnd | null, done: RunEnd, left: Left, cause?: EndCause): void {
-    clearInterval(this.#pings);
     this.#current = null;
     this.#events.stepEnded(done);
     if (end !== null) {
@@ -174,6 +175,12 @@ export class OpenTransaction implements Routed {
     }
     this.context.pool.admission.leave(this.#owner.account);
     this.#grant(next);
+  }
+
+  /** The client has what the step has answered, as far as the gateway knows, or is gone. */
+  replyLeft(step: Step): void {
+    const isOver = this.#end !== null || this.#dueEnd !== null;
+    if (this.#unanswered.delete(step) && !isOver) this.#startIdling();
   }
 
   get isDoubted(): boolean {
@@ -225,6 +232,7 @@ export class OpenTransaction implements Routed {
   #grant(step: Step): void {
     this.#stopIdling();
     this.#current = step;
+    this.#unanswered.add(step);
     this.#pings = setInterval(() => this.#stayAwake(), pingEveryMs).unref();
     step.granted(this.#session);
   }
@@ -247,13 +255,20 @@ export class OpenTransaction implements Routed {
       this.#finish('lost', 'unknown');
       return;
     }
-    this.#idleTimer = setTimeout(() => this.#endSoon('idle'), this.#times.idleMs);
+    this.#startIdling();
     // While it has its session, the pool assumes that the server can be reached.
     this.#session.onLost = () => this.#finish('lost', 'unknown');
   }
 
+  #startIdling(): void {
+    if (this.#current !== null || this.#unanswered.size > 0) return;
+    clearInterval(this.#pings);
+    this.#idleTimer = setTimeout(() => this.#endSoon('idle'), this.#times.idleMs);
+  }
+
   #stopIdling(): void {
     clearTimeout(this.#idleTimer);
+    clearInterval(this.#pings);
     this.#session.onLost = null;
   }
 

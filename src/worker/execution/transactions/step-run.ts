@@ -87,6 +87,10 @@ export class StepRun implements Execution, Step, JobTools {
     if (this.#phase === 'working') this.#lease?.session.connection.resume();
   }
 
+  replyLeft(): void {
+    this.#transaction.replyLeft(this);
+  }
+
   async seeNow(): Promise<TokenResult> {
     return (await this.#lookUp()) ?? unknownToken;
   }

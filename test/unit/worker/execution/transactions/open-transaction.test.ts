@@ -151,7 +151,52 @@ test('a transaction that is lost leaves nothing, unless a statement in it may ha
   }
 });
 
-test('while a step runs, pings keep the server from taking the transaction for idle', (t) => {
+test('while a step runs or its reply is on its way, pings keep the server from taking the transaction for idle, and the gateway does not', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  const connection = createScriptedConnection();
+  const session = createScriptedSession(connection);
+  const context = {
+    control: {},
+    consistency: null,
+    reserved: { release: () => {} },
+    pool: { release: () => {} },
+  } as unknown as RunContext;
+  const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
+  const limits = { idleMs: pingEveryMs * 3, totalMs: pingEveryMs * 1000 };
+  const transaction = new OpenTransaction(begun, limits, {
+    stepEnded: () => {},
+    doubted: async () => {},
+    ended: () => {},
+  });
+  const step = () => ({
+    granted: () => {},
+    refused: () => {},
+    isTooLate: () => {},
+    expire: () => {},
+    isCommit: false,
+  });
+  const [first, second] = [step(), step()];
+  const pings = (count: number) => Array.from({ length: count }, () => 'ping');
+  transaction.request(first);
+  t.mock.timers.tick(pingEveryMs * 2);
+  transaction.release(null, done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 2);
+  assert.deepEqual(connection.sent, pings(4));
+  // The next step need not wait for that reply.
+  transaction.request(second);
+  transaction.replyLeft(second);
+  transaction.release(null, done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 4);
+  assert.deepEqual(connection.sent, pings(8));
+  // From here on it may be idle, for as long as the gateway itself allows.
+  transaction.replyLeft(first);
+  t.mock.timers.tick(pingEveryMs * 3 - 1);
+  assert.deepEqual(connection.sent, pings(8));
+  t.mock.timers.tick(1);
+  assert.notDeepEqual(connection.sent, pings(8));
+});
+
+test('a transaction that is over is not pinged', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const connection = createScriptedConnection();
   const session = createScriptedSession(connection);
@@ -167,27 +212,16 @@ test('while a step runs, pings keep the server from taking the transaction for i
     doubted: async () => {},
     ended: () => {},
   });
-  transaction.request({
-    granted: () => {},
-    refused: () => {},
-    isTooLate: () => {},
-    expire: () => {},
-    isCommit: false,
-  });
-  t.mock.timers.tick(pingEveryMs * 3);
-  assert.deepEqual(connection.sent, ['ping', 'ping', 'ping']);
-  // From here on it may be idle, for as long as the gateway itself allows.
-  transaction.release(null, done, 'nothing');
-  t.mock.timers.tick(pingEveryMs * 3);
-  assert.equal(connection.sent.length, 3);
-  transaction.request({
+  const commit = {
     granted: () => {},
     refused: () => {},
     isTooLate: () => {},
     expire: () => {},
     isCommit: true,
-  });
+  };
+  transaction.request(commit);
   transaction.release('committed', done, 'nothing');
+  transaction.replyLeft(commit);
   t.mock.timers.tick(pingEveryMs * 3);
-  assert.equal(connection.sent.length, 3);
+  assert.deepEqual(connection.sent, []);
 });
