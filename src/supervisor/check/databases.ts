@@ -45,6 +45,8 @@ type ServerFacts = {
   readonly isReadOnly: boolean;
   /** Null: its section has no other server. */
   readonly member: Member | null;
+  /** Whether its log lacks what it replicates (MariaDB without log_slave_updates), and its section has other servers. */
+  readonly logsOnlyOwn: boolean;
 };
 
 /** One server of one section. */
@@ -230,6 +232,9 @@ const rememberedLogin =
   'the login works only while the server remembers the password, which it forgets when it restarts, at FLUSH PRIVILEGES and ' +
   `when the password changes: ${waysToSendPassword}`;
 
+const ownLogOnly =
+  'log_slave_updates is off: replies of a replica and after a failover may be unverified, and a token of a lost write is not reported as lost';
+
 function findWarnings(
   answer: Answer,
   server: string,
@@ -243,12 +248,14 @@ function findWarnings(
     const message = describeFailure(section, server, asked.failure);
     return isServed ? warn(hostKey(candidate), [message]) : [];
   }
-  const { account, isRemembered, maxConnections, maxUserConnections, member } = asked.facts;
+  const { account, isRemembered, maxConnections, maxUserConnections } = asked.facts;
+  const { member, logsOnlyOwn } = asked.facts;
   const sharing = sectionsOn(candidate, sections);
   const ofAccount = sharing.filter(({ user }) => user === section.user);
   const needsGrants = account !== null && section.sessionReset !== 'always';
   return [
     ...warn('host', answer.warning === null ? [] : [answer.warning]),
+    ...warn('host', logsOnlyOwn ? [ownLogOnly] : []),
     ...warn('password', isRemembered ? [rememberedLogin] : []),
     ...warn('user', [
       ...(member === null ? [] : findRoleWarnings(member, account)),
@@ -382,6 +389,7 @@ const factsQuery =
 async function fetchFacts(connection: Connection, config: Config): Promise<ServerFacts> {
   const [row = []] = await fetchRows(connection, factsQuery);
   const [version, maxConnections, maxUserConnections, readOnly] = row;
+  const member = config.candidates.length === 1 ? null : await fetchMember(connection);
   return {
     flavour: connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL',
     version: version ?? '',
@@ -392,8 +400,16 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     account: await fetchAccount(connection),
     ...(await tryInitSql(connection, config)),
     isReadOnly: readOnly === '1',
-    member: config.candidates.length === 1 ? null : await fetchMember(connection),
+    member,
+    logsOnlyOwn: member !== null && (await hasOnlyOwnLog(connection, member)),
   };
+}
+
+/** A node of Galera has a position of its cluster instead. */
+async function hasOnlyOwnLog(connection: Connection, { view }: Member): Promise<boolean> {
+  if (connection.flavour !== 'mariadb' || view.galera !== null) return false;
+  const [row] = await fetchRows(connection, 'select @@global.log_slave_updates');
+  return row?.[0] === '0';
 }
 
 const characterSets = [

@@ -1,5 +1,5 @@
-// --check reports for each of several servers what a gateway would use it for, what its account cannot see, and what read_only does not
-// keep from it.
+// --check reports for each of several servers what a gateway would use it for, what its account cannot see, what read_only does not keep from
+// it, and a log that does not show what it replicates.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
@@ -25,14 +25,14 @@ after(() => set?.stop());
 const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 
 /** The report on each server, by its address. */
-async function check(host = set.target.host) {
-  const { name, user, password } = set.target;
+async function check(host = set.target.host, of = set) {
+  const { name, user, password } = of.target;
   const daemon = createDaemon({ database: name, user, password, host });
   try {
     const { status, stdout, stderr } = await daemon.run(['--check']);
     assert.deepEqual([status, stderr], [0, ''], stdout);
     const parts = stdout.split(/^\[world\] (127\.0\.0\.1:\d+)\n/m);
-    const reported = set.servers.map(
+    const reported = of.servers.map(
       (server) => parts[parts.indexOf(`127.0.0.1:${server.port}`) + 1],
     );
     return reported.map((text) => text ?? '');
@@ -53,7 +53,19 @@ test('each server has its role and its reason; if the account may not see what a
   for (const text of reported) {
     const grant = `GRANT SLAVE MONITOR ON *.* TO \`${set.target.user}\`@\`127.0.0.1\``;
     assert.ok(text.replaceAll("'", '`').includes(grant), text);
-    assert.doesNotMatch(text, /read_only/);
+    assert.doesNotMatch(text, /read_only|log_slave_updates/);
+  }
+});
+
+test('servers of MariaDB that do not log what they replicate are warned of', async (t) => {
+  if (!replicationHere(t)) return;
+  const unlogged = await startReplication({ replicas: 1, args: ['--log-slave-updates=0'] });
+  try {
+    for (const text of await check(unlogged.target.host, unlogged)) {
+      assert.match(text, /^warning: log_slave_updates is off: replies of a replica and after/m);
+    }
+  } finally {
+    await unlogged.stop();
   }
 });
 

@@ -403,3 +403,80 @@ select count(*) as notes from notes;
     });
   }
 });
+
+describe('the consistency token of servers without log_slave_updates', { skip }, () => {
+  let set: ReplicatedSet;
+  let gateway: Gateway;
+
+  before(async () => {
+    set = await startReplication({ args: ['--log-slave-updates=0'] });
+    await set.primary().query('create table kept (id int primary key)');
+    await set.waitForCatchUp();
+    gateway = await startGateway({
+      database: set.target,
+      settings: { reads: 'replicas', workers: 1 },
+    });
+  });
+  after(async () => {
+    await gateway?.stop();
+    await set?.stop();
+  });
+
+  const ids = {
+    SQL: "select @@server_id, group_concat('n', id order by id separator ' ') from kept",
+  };
+  const write = (id: number) => gateway.dbPost({ SQL: `insert into kept values (${id})` });
+  const ask = (asked: { readonly SQL: string; readonly READ_ONLY?: boolean }, seen: Reply) =>
+    gateway.dbPost(asked, {
+      headers: { 'X-Consistency-Token': String(seen.headers['x-consistency-token']) },
+    });
+  const written = (id: number) =>
+    eventually('the new primary is written to', async () =>
+      /"SUCCESS":true/.test((await write(id)).text),
+    );
+
+  test('a former primary that follows another server bounds nothing: its log has only its own writes', async () => {
+    const [former, promoted] = set.servers as [ReplicationServer, ReplicationServer];
+    await write(1);
+    await set.waitForCatchUp();
+    await former.setReadOnly(true);
+    await set.promote(promoted);
+    await set.follow(former);
+    await written(2);
+    const reply = await eventually('the former primary answers', async () => {
+      const read = await gateway.dbPost({ ...ids, READ_ONLY: true });
+      return /\[1, ?"n1 n2"\]/.test(read.text) ? read : null;
+    });
+    assert.equal(reply.headers['x-consistency'], 'unverified');
+    assert.equal(reply.headers['x-consistency-token'], undefined);
+  });
+
+  // This is the last test, because the servers lose their second primary in it.
+  test('after a failover a token shows the kept writes, and a token of lost writes is unverified: its loss cannot be proven', async () => {
+    const former = set.primary();
+    const kept = await write(3);
+    await set.waitForCatchUp();
+    for (const replica of set.replicas()) await replica.query('stop slave io_thread');
+    const lost = await write(4);
+    assert.equal(lost.status, 200, lost.text);
+    await former.kill();
+    await set.promote(set.servers[2] as ReplicationServer);
+    await written(5);
+
+    const read = await ask(ids, kept);
+    assert.equal(read.status, 200, read.text);
+    assert.match(read.text, /\[3, ?"n1 n2 n3 n5"\]/);
+    const next = await ask({ SQL: 'insert into kept values (6)' }, kept);
+    assert.equal(next.status, 200, next.text);
+    for (const { headers } of [read, next]) {
+      assert.match(String(headers['x-consistency-token']), /./);
+      assert.equal(headers['x-consistency'], undefined);
+    }
+    assert.match((await ask({ ...ids, READ_ONLY: true }, next)).text, /n6/);
+    for (const asked of [ids, { SQL: 'insert into kept values (7)' }]) {
+      const unsure = await ask(asked, lost);
+      assert.equal(unsure.status, 200, unsure.text);
+      assert.equal(unsure.headers['x-consistency'], 'unverified');
+    }
+  });
+});

@@ -205,18 +205,20 @@ async function applyRelayLog(server: ReplicationServer): Promise<void> {
 
 /** Resolves when a running replica shows all of a position. Rejects if it has another history, or after 30 s. */
 export async function waitForPosition(server: ReplicationServer, position: string): Promise<void> {
-  const [row] = await server.query(
-    'select master_gtid_wait(?, ?) as missed, @@global.gtid_binlog_state as state',
-    [position, catchUpSeconds],
-  );
-  if (Number(row?.missed) === 0 && contains(String(row?.state), position)) return;
+  const [row] = await server.query('select master_gtid_wait(?, ?) as missed', [
+    position,
+    catchUpSeconds,
+  ]);
+  if (Number(row?.missed) === 0 && (await holdsPosition(server, position))) return;
   const [status] = await server.query('show slave status');
   throw new Error(`${server.name} has not reached ${position}: ${JSON.stringify(status, null, 1)}`);
 }
 
-/** Resolves to whether a server has all transactions of a position. */
+/** Resolves to whether a server has all transactions of a position. Without log_slave_updates only gtid_slave_pos has those of others. */
 export async function holdsPosition(server: ReplicationServer, position: string): Promise<boolean> {
-  const [row] = await server.query('select @@global.gtid_binlog_state as state');
+  const [row] = await server.query(
+    "select concat_ws(',', @@global.gtid_binlog_state, @@global.gtid_slave_pos) as state",
+  );
   return contains(String(row?.state), position);
 }
 

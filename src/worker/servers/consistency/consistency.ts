@@ -85,7 +85,7 @@ export class Consistency {
 
   /** The query to send in the same write as a statement, behind it. */
   queryOn(connection: Connection): PositionQuery {
-    return queryFor(connection, this.#state()?.isNode === true);
+    return queryFor(connection, this.#state() ?? { isNode: false, isPrimary: false });
   }
 
   /** Whether a statement must not run before `waitForPosition`. */

@@ -31,32 +31,51 @@ export type PositionAnswer = {
   readonly lastOwn: string;
 };
 
-const mariadb: PositionQuery = {
-  sql: 'SELECT @@global.gtid_binlog_pos, @@global.gtid_binlog_state, @@session.last_gtid',
-  read: ([log, state, last], before) => {
-    const [events, highest] = [
-      parseEvents(log ?? ''),
-      parseEvents(state ?? '', 'domain and server'),
-    ];
-    if (events === null || highest === null || events.size === 0) return null;
+/**
+ * Without log_slave_updates, the log of a server that has followed another one lacks the events of that one. Only gtid_slave_pos names the last
+ * one of each domain, a moment after it is visible.
+ */
+const mariadb = (isPrimary: boolean): PositionQuery => ({
+  sql: 'SELECT @@global.gtid_binlog_pos, @@global.gtid_binlog_state, @@session.last_gtid, @@global.gtid_slave_pos, @@global.log_slave_updates',
+  read: ([log, state, last, replicated, logsReplicated], before) => {
+    const events = parseEvents(log ?? '');
+    const highest = parseEvents(state ?? '', 'domain and server');
+    const applied = parseEvents(replicated ?? '');
+    if (events === null || highest === null || applied === null || events.size === 0) return null;
+    const isWhole = logsReplicated !== '0' || applied.size === 0;
+    const isBound = isWhole || (isPrimary && comesAfter(events, applied));
     const lastOwn = last ?? '';
     const isOwn = lastOwn !== '' && lastOwn !== (before?.lastOwn ?? '');
     // The transaction comes after all that it saw in its own domain. It says nothing of other domains.
-    const own = isOwn && events.size === 1 ? parseEvents(lastOwn) : null;
+    const own = isOwn && isBound && events.size === 1 ? parseEvents(lastOwn) : null;
+    const has = (seen: MariadbEvents) =>
+      hasEvents(highest, applied, seen) || (isWhole ? false : null);
     return {
-      position: { kind: 'mariadb', events },
+      position: isBound ? { kind: 'mariadb', events } : null,
       ownWrite: own === null ? null : { kind: 'mariadb', events: own },
-      has: (position) => (position.kind === 'mariadb' ? hasEvents(highest, position.events) : null),
+      has: (position) => (position.kind === 'mariadb' ? has(position.events) : null),
       lastOwn,
     };
   },
-};
+});
+const mariadbPrimary = mariadb(true);
+const mariadbReplica = mariadb(false);
 
-/** Compares the highest number of each domain and server: another server's event with the same number proves nothing. */
-function hasEvents(highest: MariadbEvents, events: MariadbEvents): boolean {
-  return [...events].every(([domain, { server, number }]) => {
-    const own = highest.get(`${domain}-${server}`);
-    return own !== undefined && own.number >= number;
+/** Whether a server has written in each domain since it applied the last event of another one there. */
+function comesAfter(own: MariadbEvents, applied: MariadbEvents): boolean {
+  return [...applied].every(([domain, { number }]) => (own.get(domain)?.number ?? -1n) > number);
+}
+
+/**
+ * Compares numbers of the same domain and server: another server's event with the same number proves nothing.
+ * @param highest the server's log, by domain and server
+ * @param applied the last event of another server in each domain
+ */
+function hasEvents(highest: MariadbEvents, applied: MariadbEvents, seen: MariadbEvents): boolean {
+  return [...seen].every(([domain, { server, number }]) => {
+    const logged = highest.get(`${domain}-${server}`)?.number ?? -1n;
+    const last = applied.get(domain);
+    return logged >= number || (last?.server === server && last.number >= number);
   });
 }
 
@@ -122,8 +141,12 @@ function readGalera(cluster: string, number: string): PositionAnswer | null {
   };
 }
 
-/** @param isNode whether it is a node of a Galera cluster */
-export function queryFor({ flavour }: Connection, isNode: boolean): PositionQuery {
-  if (flavour === 'mariadb') return isNode ? galeraOfMariadb : mariadb;
-  return isNode ? galeraOfMysql : mysql;
+/** @param state the server's, as far as it is known */
+export function queryFor(
+  { flavour }: Connection,
+  { isNode, isPrimary }: { readonly isNode: boolean; readonly isPrimary: boolean },
+): PositionQuery {
+  if (flavour === 'mysql') return isNode ? galeraOfMysql : mysql;
+  if (isNode) return galeraOfMariadb;
+  return isPrimary ? mariadbPrimary : mariadbReplica;
 }

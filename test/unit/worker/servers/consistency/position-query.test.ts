@@ -14,8 +14,8 @@ import {
 
 const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 
-function questionOf(flavour: 'mariadb' | 'mysql', isNode = false) {
-  return queryFor({ flavour } as Connection, isNode);
+function questionOf(flavour: 'mariadb' | 'mysql', isNode = false, isPrimary = true) {
+  return queryFor({ flavour } as Connection, { isNode, isPrimary });
 }
 
 function answerOf(answer: PositionAnswer | null): PositionAnswer {
@@ -63,6 +63,45 @@ test('MariaDB: the session’s own write is known if it is a new one, and its do
   );
   const several = answerOf(read(['0-1-22,7-1-5', '0-1-22,7-1-5', '0-1-22'], first));
   assert.equal(several.ownWrite, null, 'it may have seen what is in the other domain');
+});
+
+test('MariaDB: what a server has applied is there, although its log does not have it', () => {
+  const { read } = questionOf('mariadb');
+  for (const logsReplicated of ['0', '1']) {
+    const answer = answerOf(read(['0-2-30', '0-2-30', '', '0-1-20', logsReplicated], null));
+    assert.equal(answer.has(events('0-1-20')), true);
+    assert.equal(answer.has(events('0-1-20,7-1-1')), logsReplicated === '0' ? null : false);
+    assert.equal(answer.has(events('0-3-20')), logsReplicated === '0' ? null : false);
+  }
+});
+
+test('MariaDB: a log without the events of other servers proves no loss, unless there were none', () => {
+  const { read } = questionOf('mariadb');
+  const promoted = answerOf(read(['0-2-30', '0-2-30', '', '0-1-20', '0'], null));
+  assert.equal(promoted.has(events('0-1-21')), null);
+  assert.equal(promoted.has(events('0-2-31')), null);
+  const alone = answerOf(read(['0-2-30', '0-2-30', '', '', '0'], null));
+  assert.equal(alone.has(events('0-2-31')), false);
+});
+
+test('MariaDB: a log without the events of other servers bounds only a primary that has written since, in each domain', () => {
+  const bound = (log: string, applied: string, isPrimary: boolean, logsReplicated = '0') =>
+    answerOf(
+      questionOf('mariadb', false, isPrimary).read([log, log, log, applied, logsReplicated], null),
+    );
+  const promoted = bound('0-2-30', '0-1-29', true);
+  assert.deepEqual(promoted.position, events('0-2-30'));
+  assert.deepEqual(promoted.ownWrite, events('0-2-30'));
+  for (const unknown of [
+    bound('0-2-30', '0-1-29', false),
+    bound('0-2-30', '0-1-30', true),
+    bound('0-2-30', '0-1-31', true),
+    bound('0-2-30', '0-1-29,7-1-1', true),
+  ]) {
+    assert.deepEqual([unknown.position, unknown.ownWrite], [null, null]);
+  }
+  assert.deepEqual(bound('0-2-30', '', false).position, events('0-2-30'));
+  assert.deepEqual(bound('0-2-30', '0-2-30', false, '1').position, events('0-2-30'));
 });
 
 test('MySQL: the bound is executed and owned transactions; only the former can be proven lost', () => {
