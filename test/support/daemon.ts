@@ -42,12 +42,13 @@ export type Daemon = {
 /** Keys of the section; null leaves a key out. */
 export type Settings = Readonly<Record<string, string | null>>;
 
-/** Runs the command to its end. */
+/** Runs the command to its end. @param node the path of the node that runs it */
 export async function runCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
+  node = process.execPath,
 ): Promise<Finished> {
-  const child = spawn(process.execPath, [command, ...args], {
+  const child = spawn(node, [command, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,5 +1,5 @@
 // One worker process as the supervisor sees it, from fork to exit. The only user of node:cluster.
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import type { Readable } from 'node:stream';
 import type { Log } from '../../shared/process/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../../shared/process/messages.ts';
@@ -55,14 +55,22 @@ export function forkWorkerProcess(
   log: Log,
   events: WorkerProcessEvents,
 ): WorkerProcess {
-  const worker = cluster.fork(marks);
-  const child = worker.process;
   let hasEnded = false;
   const end = (reason: string) => {
     if (hasEnded) return;
     hasEnded = true;
     events.onExit(reason);
   };
+  const refused = (error: unknown) => end(`cannot be forked: ${(error as Error).message}`);
+  let worker: Worker;
+  try {
+    worker = cluster.fork(marks);
+  } catch (error) {
+    // Node reports EAGAIN and four more by an event, and throws the others, such as ENOMEM.
+    setImmediate(refused, error);
+    return { pid: undefined, send: () => {}, kill: () => {} };
+  }
+  const child = worker.process;
   child.on('message', (message) => events.onMessage(message as ToSupervisor));
   // Its last messages may arrive after its exit, so it has ended when both exit and channel are over.
   child.once('exit', (code, signal) => {
@@ -72,7 +80,7 @@ export function forkWorkerProcess(
   });
   // Both events also report messages that a dying worker no longer accepts.
   child.on('error', (error) => {
-    if (child.pid === undefined) end(`cannot be forked: ${error.message}`);
+    if (child.pid === undefined) refused(error);
   });
   worker.on('error', () => {});
   if (child.stderr !== null && child.stderr !== undefined) logLines(child.stderr, child.pid, log);

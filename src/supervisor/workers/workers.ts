@@ -69,7 +69,10 @@ export class Workers {
   drain(): Promise<void> {
     this.#beginEnd();
     const slots = this.#slots;
-    this.#last = slots.find((slot) => slot.isListening() && !slot.isSilent()) ?? slots[0] ?? null;
+    this.#last =
+      slots.find((slot) => slot.isListening() && !slot.isSilent()) ??
+      slots.find((slot) => !slot.isEmpty()) ??
+      null;
     return new Promise((resolve) => {
       this.#onClosed = resolve;
       for (const slot of slots) if (slot !== this.#last) slot.drain(true);

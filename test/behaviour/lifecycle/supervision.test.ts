@@ -28,6 +28,7 @@ import { logShows } from '../../support/log-shows.ts';
 import { freeze, gone, isAlive } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
+import { createOwnNode } from './support/own-node.ts';
 import { useRunningDaemon } from './support/running-daemon.ts';
 
 const database = useDatabase({ prepare: createGate });
@@ -100,6 +101,20 @@ for (const [fault, reason] of [
     },
   );
 }
+
+test('a worker that the system refuses to fork is tried again later, and the instance goes on', async (t) => {
+  const daemon = daemonFor(t, { workers: '2' });
+  const node = createOwnNode(daemon);
+  assert.equal((await node.start()).status, 0, daemon.readLog());
+  node.refuseForks();
+  const [supervisor, [worker = 0]] = [daemon.pid(), daemon.workers()];
+  process.kill(worker, 'SIGKILL');
+  await logShows(daemon, /a worker ended slot=\d .*reason="cannot be forked: [^"]*ELOOP"/);
+  assert.ok(isAlive(supervisor), 'the supervisor');
+  assert.ok(await isServed(daemon), 'the other worker');
+  node.allowForks();
+  await eventually('another takes its slot', () => daemon.workers().length === 2);
+});
 
 test('SIGUSR2 is ignored by every process, and SIGQUIT drains', async (t) => {
   const daemon = daemonFor(t);

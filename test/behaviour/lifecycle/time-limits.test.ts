@@ -12,6 +12,7 @@ import { clientPortsOf } from '../../support/kernel-sockets.ts';
 import { logShows } from '../../support/log-shows.ts';
 import { childrenOf, freeze, gone, isAlive } from '../../support/processes.ts';
 import { openAtEach, type WorkerConnection } from '../../support/worker-connections.ts';
+import { createOwnNode } from './support/own-node.ts';
 
 const faults = new URL('./support/worker-faults.js', import.meta.url).href;
 const withFault = (fault: string) => ({ NODE_OPTIONS: `--import ${faults}`, WORKER_FAULT: fault });
@@ -119,6 +120,24 @@ describe('limits of time', { concurrency: true }, () => {
     const waitedMs = msBetween(daemon.readLog(), / draining$/, /a worker hangs/);
     assert.ok(waitedMs > 8_000, `${waitedMs} ms`);
     assert.equal((await fetch(`http://${daemon.address()}/livez`)).status, 200);
+  });
+
+  test('after SIGTERM no worker is forked, not even into an empty slot while the others hang', async (t) => {
+    const daemon = daemonFor(t, { workers: '2' });
+    const node = createOwnNode(daemon);
+    assert.equal((await node.start()).status, 0, daemon.readLog());
+    const supervisor = daemon.pid();
+    const [killed = 0, hanging = 0] = daemon.workers();
+    freeze(hanging);
+    node.refuseForks();
+    process.kill(killed, 'SIGKILL');
+    // By then it has been silent for two pings. The next attempt would be before it is ended.
+    await logShows(daemon, /the slot is filled again slot=0 delay_ms=(?:2[5-9]|3\d)\d\d/);
+    process.kill(supervisor, 'SIGTERM');
+    await gone(supervisor, patience.timeoutMs);
+    const [, afterwards = ''] = daemon.readLog().split(/ draining$/m);
+    assert.match(afterwards, new RegExp(`a worker hangs slot=1 pid=${hanging}`));
+    assert.doesNotMatch(afterwards, /cannot be forked/);
   });
 
   test('a process that holds the lock and does not answer: exit 75 after 5 s, with a log line', async (t) => {
