@@ -42,13 +42,13 @@ export type Daemon = {
 /** Keys of the section; null leaves a key out. */
 export type Settings = Readonly<Record<string, string | null>>;
 
-/** Runs the command to its end. @param node the path of the node that runs it */
+/** Runs the command to its end. @param runner node, and what runs before it */
 export async function runCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  node = process.execPath,
+  [program, ...before]: readonly [string, ...string[]] = [process.execPath],
 ): Promise<Finished> {
-  const child = spawn(node, [command, ...args], {
+  const child = spawn(program, [...before, command, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

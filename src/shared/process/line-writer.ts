@@ -1,7 +1,9 @@
 // A line writer appends lines to a file in batches. A line costs a copy, and no caller waits for the disk.
 import {
+  accessSync,
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   lstatSync,
   openSync,
@@ -209,10 +211,12 @@ function open(target: string | number): number {
   return typeof target === 'number' ? target : openForAppending(target);
 }
 
-/** Why no lines can be appended to a path, as far as it can be seen beforehand. */
+/** Why no lines can be appended to what is at a path, as far as it can be seen beforehand; null: they can be, or nothing is there. */
 export function findObstacle(path: string): string | null {
   try {
-    return obstacleAt(path);
+    const obstacle = obstacleAt(path);
+    if (obstacle === null && existsSync(path)) accessSync(path, constants.W_OK);
+    return obstacle;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? String(error);
   }

@@ -1,5 +1,5 @@
 // --check: examines everything that a start needs, and starts nothing.
-import { accessSync, constants, lstatSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatListenAddress } from '../../shared/config/addresses.ts';
 import { listCertificates } from '../../shared/config/certificates.ts';
@@ -16,10 +16,12 @@ import { findNamedFaults, parseDirectories } from '../../shared/named/load-secti
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';
-import { holderOf } from '../claim/claim.ts';
+import { claimLockOf, holderOf } from '../claim/claim.ts';
+import { findLockObstacle } from '../claim/file-lock.ts';
 import { bindListener, isTaken } from '../listener/listener.ts';
 import { findNearExpiry } from '../observe/expiry-watch.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
+import { commitMemoryOf } from '../workers/commit-memory.ts';
 import { describeClients, findClientWarnings } from './clients.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import { askNamed, describeNamed, describeNamedFaults, findAgentWarnings } from './named.ts';
@@ -106,6 +108,7 @@ async function examine(target: Target, env: Environment): Promise<Report> {
           ...databases.findings,
           ...named.flatMap(({ findings }) => findings),
           ...findUnwritableState(sections),
+          ...findUnusableMemory(config),
         ],
       };
     }
@@ -139,16 +142,40 @@ function findUnwritableState(sections: Sections): readonly Finding[] {
   });
 }
 
+/** Files that a start cannot open or create. */
 function findUncreatable(config: Config): readonly Finding[] {
+  const { pidfile, log } = config;
+  const reasons = { pidfile: whyNoPidfile(pidfile), log: whyNoLog(log) };
   return (['pidfile', 'log'] as const).flatMap((key) => {
-    const path = config[key];
-    const mayMakeDirectory = key === 'log' || dirname(path) === runDirectory(currentPlace());
-    const obstacle = key === 'log' ? findObstacle(path) : whyNotReplaceable(path);
-    const reason = obstacle ?? whyNotCreatable(path, mayMakeDirectory);
+    const reason = reasons[key];
     if (reason === null) return [];
-    const message = `cannot create the ${key} ${path}: ${reason}`;
+    const message = `cannot create the ${key} ${config[key]}: ${reason}`;
     return [fault(exitCodes.cannotCreate, placeOf(config, key), message)];
   });
+}
+
+function whyNoLog(path: string): string | null {
+  return findObstacle(path) ?? (existsSync(path) ? null : whyNotCreatable(path, true));
+}
+
+function whyNoPidfile(path: string): string | null {
+  return (
+    whyNotReplaceable(path) ??
+    whyNotCreatable(path, dirname(path) === runDirectory(currentPlace())) ??
+    whyNotOpened(claimLockOf(path))
+  );
+}
+
+function whyNotOpened(lockFile: string): string | null {
+  const reason = findLockObstacle(lockFile);
+  return reason === null ? null : `cannot open ${lockFile}: ${reason}`;
+}
+
+/** A start succeeds without it, but what an instance knows of COMMITs ends with it then. */
+function findUnusableMemory(config: Config): readonly Finding[] {
+  const reason = whyNotOpened(commitMemoryOf(config.pidfile));
+  const message = `the outcome of COMMITs is not remembered beyond an instance: ${reason}`;
+  return reason === null ? [] : [warning(placeOf(config, 'pidfile'), message)];
 }
 
 /** A pidfile is replaced by its name, which a directory does not allow. Other reasons are those of its directory. */

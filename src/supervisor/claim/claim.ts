@@ -76,9 +76,14 @@ export function inheritClaim(fd: number): Claim {
   };
 }
 
+/** The lock file of the claim. */
+export function claimLockOf(pidfile: string): string {
+  return `${pidfile}.lock`;
+}
+
 /** Null: another process holds it. */
 async function tryClaim(pidfile: string): Promise<Claim | null> {
-  const path = `${pidfile}.lock`;
+  const path = claimLockOf(pidfile);
   for (;;) {
     const claim = inheritClaim(openLockFile(path));
     try {

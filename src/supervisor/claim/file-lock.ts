@@ -12,14 +12,35 @@ const mode = 0o600;
  * inherit it. @throws if the file is not a regular one, or belongs to another user
  */
 export function openLockFile(path: string): number {
-  const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
+  const fd = openOwn(path, constants.O_CREAT);
+  try {
+    // A process that can open it can lock it.
+    if ((fstatSync(fd).mode & 0o777) !== mode) fchmodSync(fd, mode);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** Why a lock file cannot be opened; null: it can be, or is missing. Creates and changes nothing. */
+export function findLockObstacle(path: string): string | null {
+  try {
+    closeSync(openOwn(path, 0));
+    return null;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? null : (code ?? message);
+  }
+}
+
+function openOwn(path: string, further: number): number {
+  const { O_RDWR, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const fd = openSync(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | further, mode);
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
     if (stats.uid !== process.getuid?.()) throw new Error(`${path} belongs to another user`);
-    // A process that can open it can lock it.
-    if ((stats.mode & 0o777) !== mode) fchmodSync(fd, mode);
     return fd;
   } catch (error) {
     closeSync(fd);

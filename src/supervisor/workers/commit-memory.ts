@@ -35,12 +35,17 @@ const endingLine = /^([0-9a-f]{16}) (\d+) (committed|unknown|partial|unproven|ov
 const maxNotes = 15_000;
 const maxBytes = 2 * 1024 * 1024;
 
+/** The file of the memory. */
+export function commitMemoryOf(pidfile: string): string {
+  return `${pidfile}.commits`;
+}
+
 /**
  * Opens the memory of a pidfile, and creates it if there is none.
  * @param onFault called once if the file cannot be used: nothing more outlives this instance
  */
 export function openCommitMemory(pidfile: string, onFault: (error: unknown) => void): CommitMemory {
-  const path = `${pidfile}.commits`;
+  const path = commitMemoryOf(pidfile);
   const endings = new CommitEndings();
   let key: string | null = null;
   let isUsable = true;

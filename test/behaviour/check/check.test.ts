@@ -1,10 +1,11 @@
 // --check reports everything that a start would meet, and starts nothing.
 
 import assert from 'node:assert/strict';
-import { readdirSync, symlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
+import { createDaemon, type Daemon, runCommand, type Settings } from '../../support/daemon.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { keySettings } from '../../support/database/server-key.ts';
 
@@ -135,6 +136,59 @@ test('a pidfile that is a directory and a log that cannot be reached exit 73, as
     assert.equal((await daemon.start()).status, 73);
   }
 });
+
+test('a log and a lock file that an earlier start has left, and this one cannot open, exit 73, as a start does', async (t) => {
+  const runner = withoutRootsAccess();
+  if (typeof runner === 'string') return t.skip(runner);
+  const daemon = create();
+  const args = ['-c', daemon.configPath, '-s', 'world'];
+  const { pidfile, log } = daemon;
+  for (const [path, message] of [
+    [log, `cannot create the log ${log}: EACCES`],
+    [
+      `${pidfile}.lock`,
+      `cannot create the pidfile ${pidfile}: cannot open ${pidfile}.lock: EACCES`,
+    ],
+  ] as const) {
+    writeFileSync(path, '', { mode: 0o400 });
+    const { status, stderr } = await runCommand(['--check', ...args], {}, runner);
+    assert.equal(status, 73, stderr);
+    assert.ok(stderr.endsWith(`: ${message}\n`), stderr);
+    assert.equal((await runCommand(args, {}, runner)).status, 73);
+    rmSync(path);
+  }
+  // Only outcomes of earlier COMMITs are lost with it.
+  const commits = `${pidfile}.commits`;
+  writeFileSync(commits, '', { mode: 0o400 });
+  const { status, stdout } = await runCommand(['--check', ...args], {}, runner);
+  assert.equal(status, 0);
+  const warning = `warning: the outcome of COMMITs is not remembered beyond an instance: cannot open ${commits}: EACCES`;
+  assert.ok(stdout.split('\n').includes(warning), stdout);
+});
+
+test('a log in a directory that takes no new files is no fault if the log is there', async (t) => {
+  const runner = withoutRootsAccess();
+  if (typeof runner === 'string') return t.skip(runner);
+  const daemon = create();
+  const logs = join(daemon.directory, 'logs');
+  mkdirSync(logs);
+  writeFileSync(join(logs, 'world.log'), '', { mode: 0o640 });
+  daemon.configure({ ...reached(), log: join(logs, 'world.log') });
+  chmodSync(logs, 0o500);
+  const args = ['--check', '-c', daemon.configPath, '-s', 'world'];
+  const { status, stderr } = await runCommand(args, {}, runner);
+  chmodSync(logs, 0o700);
+  assert.deepEqual([status, stderr], [0, '']);
+});
+
+/** Runs node without root's way past the permissions of files; or why that cannot be done. */
+function withoutRootsAccess(): readonly [string, ...string[]] | string {
+  if (process.getuid?.() !== 0) return [process.execPath];
+  const before = ['--bounding-set', '-dac_override,-dac_read_search'];
+  const { status, stderr } = spawnSync('setpriv', [...before, 'true'], { encoding: 'utf8' });
+  if (status === 0) return ['setpriv', ...before, process.execPath];
+  return `root passes all permissions, and setpriv does not limit it: ${stderr || 'not installed'}`;
+}
 
 test('a fault of the command itself is one line and no stack trace', async () => {
   const fault = 'data:text/javascript,process.getuid=()=>{throw%20new%20Error(%27no%20user%27)}';

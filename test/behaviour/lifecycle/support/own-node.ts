@@ -22,7 +22,7 @@ export function createOwnNode({ directory, configPath, findPid }: Daemon): OwnNo
   }
   return {
     start: async () => {
-      const finished = await runCommand(['-c', configPath, '-s', 'world'], {}, path);
+      const finished = await runCommand(['-c', configPath, '-s', 'world'], {}, [path]);
       findPid();
       return finished;
     },
