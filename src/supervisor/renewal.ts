@@ -25,13 +25,17 @@ import type { Renewed } from '../shared/process/messages.ts';
 /** Anyone can send a token with an unknown `kid`, so the file is not read more often for one. */
 const keysIntervalMs = 10_000;
 
+const unreadClients =
+  'was not used at the last SIGHUP, because jwt_keys was faulty: send SIGHUP again';
+
 /** The settings in force, and the faults of files that could not replace them. */
 export class Renewal {
   readonly #log: Log;
   readonly #hand: (renewed: Renewed) => void;
   #sections: Sections;
   #faults: readonly SectionFault[] = [];
-  #keyFaults: readonly SectionFault[] = [];
+  /** Whether the last SIGHUP did not replace the clients because of a fault in `jwt_keys` alone. */
+  #awaitsKeys = false;
   #namedFaults: readonly SectionNamedFault[] = [];
   #keysReadAt = Number.NEGATIVE_INFINITY;
 
@@ -48,9 +52,7 @@ export class Renewal {
 
   /** The faults that the files had when they were last read. */
   faults(): readonly FileFault[] {
-    const texts = new Set(this.#faults.map((fault) => JSON.stringify(fault)));
-    const further = this.#keyFaults.filter((fault) => !texts.has(JSON.stringify(fault)));
-    const files = [...this.#faults, ...further].map((fault) => this.#describe(fault));
+    const files = this.#faults.map((fault) => this.#describe(fault));
     return [...files, ...this.#namedFaults.map(describeNamed)];
   }
 
@@ -66,7 +68,7 @@ export class Renewal {
     });
     const [namedFaults] = compared;
     this.#faults = faults;
-    this.#keyFaults = [];
+    this.#awaitsKeys = faults.some(isOfKeys) && !faults.some(({ key }) => key === 'clients');
     for (const fault of faults) this.#report(this.#describe(fault));
     // Clients that cannot be used have been compared with nothing.
     const areClientsFaulty = namedFaults === undefined && sections[0].access !== null;
@@ -106,11 +108,7 @@ export class Renewal {
     if (config.jwtKeys === null || now - this.#keysReadAt < keysIntervalMs) return false;
     this.#keysReadAt = now;
     const { access, faults } = renewJwtKeys(config);
-    // Once for each fault: tokens with an unknown `kid` may come at any rate, and for ever.
-    if (JSON.stringify(faults) !== JSON.stringify(this.#keyFaults)) {
-      for (const fault of faults) this.#report(this.#describe(fault));
-    }
-    this.#keyFaults = faults;
+    this.#replaceKeyFaults(config.section, faults);
     if (access === null) return true;
     const [first, ...others] = this.#sections.map((section) => ({
       ...credentialsOf(section),
@@ -119,6 +117,19 @@ export class Renewal {
     if (first !== undefined) this.#apply([first, ...others], null);
     this.#log.info('jwt_keys read again for an unknown kid', { keys: access.jwtKeys.length });
     return true;
+  }
+
+  #replaceKeyFaults(section: string, faults: readonly SectionFault[]): void {
+    // Once for each fault: tokens with an unknown `kid` may come at any rate, and for ever.
+    if (JSON.stringify(faults) !== JSON.stringify(this.#faults.filter(isOfKeys))) {
+      for (const fault of faults) this.#report(this.#describe(fault));
+    }
+    this.#faults = [...this.#faults.filter((fault) => !isOfKeys(fault)), ...faults];
+    if (faults.length > 0 || !this.#awaitsKeys) return;
+    this.#awaitsKeys = false;
+    const unread = { section, key: 'clients', problem: unreadClients, inside: null } as const;
+    this.#faults = [...this.#faults, unread];
+    this.#report(this.#describe(unread));
   }
 
   #apply(credentials: SectionCredentials, named: NamedBySection | null): void {
@@ -139,6 +150,10 @@ export class Renewal {
     const at = inside === null ? null : formatFaultPlace({ file, ...inside });
     return { section, key, at, problem };
   }
+}
+
+function isOfKeys({ key }: SectionFault): boolean {
+  return key === 'jwt_keys';
 }
 
 function describeNamed({ section, file, line, problem }: SectionNamedFault): FileFault {

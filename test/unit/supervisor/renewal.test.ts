@@ -108,3 +108,39 @@ test('keeps the keys if the file has a fault, which is logged once and shown unt
   renewal.all();
   assert.deepEqual(renewal.faults(), []);
 });
+
+test('forgets a fault of a SIGHUP once the file is read in order for an unknown key, and says that the clients need another SIGHUP', (t) => {
+  const { renewal, wait, lines, handed, kidOf } = begin(t);
+  const listed = () => renewal.faults().map(({ key, problem }) => `${key} ${problem}`);
+  writeClients('other');
+  writeFileSync(keys, '{"keys":[]}');
+  renewal.all();
+  assert.deepEqual(listed(), ['jwt_keys has no key for signatures']);
+  writeFileSync(keys, 'no JSON');
+  renewal.keys();
+  assert.equal(listed().length, 1);
+  assert.doesNotMatch(listed().join(), /no key for signatures/);
+
+  writeKeys('second');
+  lines.splice(0);
+  wait(10_000);
+  assert.equal(renewal.keys(), true);
+  assert.equal(kidOf(handed.at(-1)), 'second');
+  assert.equal(handed.at(-1)?.[0].access?.clients.clients[0]?.name, 'app');
+  const unread =
+    'clients was not used at the last SIGHUP, because jwt_keys was faulty: send SIGHUP again';
+  assert.deepEqual(listed(), [unread]);
+  assert.match(lines[0] ?? '', /^a file cannot be used.*"key":"clients"/);
+  renewal.all();
+  assert.deepEqual(listed(), []);
+  assert.equal(handed.at(-1)?.[0].access?.clients.clients[0]?.name, 'other');
+
+  // The clients were used at the last SIGHUP.
+  writeFileSync(keys, '{"keys":[]}');
+  wait(10_000);
+  renewal.keys();
+  writeKeys('third');
+  wait(10_000);
+  renewal.keys();
+  assert.deepEqual(listed(), []);
+});
