@@ -37,6 +37,7 @@ import {
   type Report,
   warning,
 } from './report.ts';
+import { findSocketUnit } from './socket-unit.ts';
 
 /**
  * Prints the effective settings and a verdict on stdout, and every fault on stderr; or all of it as one JSON object on stdout.
@@ -201,10 +202,18 @@ function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null
 }
 
 async function findUnbindable(config: Config): Promise<readonly Finding[]> {
+  const address = formatListenAddress(config.listen);
+  const place = placeOf(config, 'listen');
+  // Asked first, because a connection to a unix socket would start the unit's service.
+  const unit = await findSocketUnit(config.listen);
+  if (unit !== null) {
+    const message = `systemd holds ${address} for ${unit}: only a start by its service can serve there`;
+    return [warning(place, message)];
+  }
   const reason = await whyNotBindable(config);
   if (reason === null) return [];
-  const message = `cannot listen on ${formatListenAddress(config.listen)}: ${reason}`;
-  return [fault(exitCodes.unavailable, placeOf(config, 'listen'), message)];
+  const message = `cannot listen on ${address}: ${reason}`;
+  return [fault(exitCodes.unavailable, place, message)];
 }
 
 async function whyNotBindable({ listen, listenMode }: Config): Promise<string | null> {

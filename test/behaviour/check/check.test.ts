@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { createDaemon, type Daemon, runCommand, type Settings } from '../../support/daemon.ts';
@@ -194,6 +195,29 @@ test('a fault of the command itself is one line and no stack trace', async () =>
   const fault = 'data:text/javascript,process.getuid=()=>{throw%20new%20Error(%27no%20user%27)}';
   const { status, stderr } = await create().run(['--check'], { NODE_OPTIONS: `--import=${fault}` });
   assert.deepEqual([status, stderr], [69, 'dbhttpd: the command failed: no user\n']);
+});
+
+test('an address that systemd holds for the gateway is a warning, and one that another program holds exits 69', async (t) => {
+  const held = createServer();
+  t.after(() => held.close());
+  await new Promise<void>((resolve) => held.listen(0, '127.0.0.1', resolve));
+  const { port } = held.address() as AddressInfo;
+  const daemon = create({ listen: `127.0.0.1:${port}` });
+  // Systemd does not run here. This is what its own command prints.
+  const systemctl = join(daemon.directory, 'systemctl');
+  const checkBeside = (listening: number) => {
+    const shown = `Listen=127.0.0.1:${listening} (Stream)\nId=dbhttpd@world.socket\nActiveState=active`;
+    writeFileSync(systemctl, `#!/bin/sh\necho '${shown}'\n`, { mode: 0o755 });
+    return daemon.run(['--check'], { PATH: `${daemon.directory}:${process.env.PATH}` });
+  };
+  const own = await checkBeside(port);
+  assert.deepEqual([own.status, own.stderr], [0, '']);
+  const warning = `warning: systemd holds 127.0.0.1:${port} for dbhttpd@world.socket: only a start by its service can serve there`;
+  assert.ok(own.stdout.split('\n').includes(warning), own.stdout);
+  for (const foreign of [await checkBeside(port - 1), await daemon.run(['--check'])]) {
+    assert.equal(foreign.status, 69);
+    assert.match(foreign.stderr, /cannot listen on \S+: EADDRINUSE\n$/);
+  }
 });
 
 test('an unreachable database alone exits 69, and its account is not printed', async () => {
