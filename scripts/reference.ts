@@ -109,7 +109,7 @@ function listOptions(): string {
       const facts = [
         `values: ${describeType(option.type)}.`,
         `default: ${describeInitial(option)}.`,
-        ...(isOfInstance(key) ? ['of the daemon.'] : []),
+        ...(isOfInstance(key) ? ['once per daemon.'] : []),
       ];
       return { term: key, sentences: [...meaning, ...facts] };
     }),

@@ -1,5 +1,5 @@
 // The process of a supervisor, detached or not: its signals, the log line of a crash, its exit status.
-import type { ExitCode } from '../shared/process/exit-codes.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 
 /** The lifecycle of an instance. */
@@ -12,8 +12,6 @@ export type Supervision = {
   readonly renew: () => void;
 };
 
-const crashStatus = 70;
-
 /** Connects signals to a lifecycle before the process's id is published, and runs it. Returns the exit status. */
 export async function live(supervision: Supervision, log: OwnedLog): Promise<ExitCode> {
   process.on('SIGTERM', supervision.stop);
@@ -25,7 +23,7 @@ export async function live(supervision: Supervision, log: OwnedLog): Promise<Exi
     log.error('the supervisor failed', {
       stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
-    process.exit(crashStatus);
+    process.exit(exitCodes.supervisorFailed);
   };
   process.on('uncaughtException', crash);
   process.on('unhandledRejection', crash);

@@ -20,9 +20,12 @@ export function describeOptions(): string {
     const owner = isOfInstance(key) ? 'daemon' : 'section';
     return `| \`${key}\` | ${describeType(option.type)} | ${initial} | ${owner} | ${option.meaning} |`;
   });
-  return ['| key | value | default | of | meaning |', '|---|---|---|---|---|', ...rows, ''].join(
-    '\n',
-  );
+  return [
+    '| key | value | default | set once per | meaning |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
 }
 
 /** The reference of every key of a clients file, as a Markdown table. */

@@ -280,7 +280,7 @@ export const options = {
     initial: 'off',
     ofInstance: true,
     meaning:
-      '`planetscale`: what `@planetscale/database` and its adapters need (docs/guides/drivers.md); only the first section is served to them. Needs a token',
+      '`planetscale`: what `@planetscale/database` and its adapters need (docs/guides/drivers.md); they get the first section that the client may use. Needs a token',
   },
   named: {
     type: path,

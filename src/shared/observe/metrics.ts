@@ -51,7 +51,7 @@ export const workerMetrics = {
   },
   dbhttpd_data_refusals_total: {
     type: 'counter',
-    help: 'Database requests that the data refused: a duplicate key, a foreign key, CHECK, SIGNAL, `expect`, `max_affected`. The outcomes count them too.',
+    help: 'Database requests that the data refused: a duplicate key, a foreign key, CHECK, SIGNAL, `expect`, `max_affected`, and a `:one` that did not find exactly one row. The outcomes count them too.',
     labels: [],
   },
   dbhttpd_failures_total: {
