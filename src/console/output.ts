@@ -197,7 +197,7 @@ export function openTasks({ run, stop, output, failed }: TaskControls): Tasks {
 
 /** `queue;dur=0.1, db;dur=3.2` in words. */
 function describeTiming(header: string): string {
-  const parts = [...header.matchAll(/(\w+);dur=([\d.]+)/g)];
+  const parts = [...header.matchAll(/\b(\w+);dur=([\d.]+)/g)];
   return parts.map(([, name, ms]) => `${name} ${formatSpan(Number(ms))}`).join(', ');
 }
 

@@ -195,7 +195,7 @@ function takeRest(line: LineReader): string {
 function readColumn(line: LineReader): Directive {
   const column = readName(line, 'of a column');
   line.expect(': ', `after column ${column}`);
-  line.need(/not +null(?!\w)/y, '`not null`');
+  line.need(/not +null\b/y, '`not null`');
   return { kind: 'column', column };
 }
 

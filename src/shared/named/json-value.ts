@@ -1,5 +1,6 @@
 // Values of JSON as the text that a statement gets, with every digit of their numbers.
 import { isLosslessNumber, parse } from 'lossless-json';
+import { shapeOf } from '../json-shape.ts';
 import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { isWellFormed } from '../sql/literal.ts';
 
@@ -8,7 +9,7 @@ const maxLevels = 64;
 
 /** A parsed text with numbers that keep their digits; null: it is not JSON, or nested too deep. */
 export function parseJson(text: string): { readonly value: unknown } | null {
-  if (depthOf(text) > maxLevels) return null;
+  if (shapeOf(text).depth > maxLevels) return null;
   try {
     // The other parser also accepts a key twice, with this option, but it is not meant for texts that are not JSON.
     JSON.parse(text);
@@ -23,17 +24,6 @@ export function parseJsonObject(text: string): Readonly<Record<string, unknown>>
   const value = parseJson(text)?.value;
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject && !isLosslessNumber(value) ? (value as Readonly<Record<string, unknown>>) : null;
-}
-
-/** How deep a text nests, before it is known to be JSON. */
-function depthOf(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (mark === '[' || mark === '{') deepest = Math.max(deepest, ++depth);
-    else if (mark === ']' || mark === '}') depth -= 1;
-  }
-  return deepest;
 }
 
 /** The text of a value; null: MySQL would not read it (half of a surrogate pair, nested too deep). */

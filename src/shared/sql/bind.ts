@@ -387,7 +387,7 @@ function isIn(sql: string, { start, end }: Lexer): boolean {
 /** Whether the word is the BY of ORDER BY. A comment between the two is not looked through. */
 function isByOfOrder(sql: string, { start, end }: Lexer): boolean {
   if (end - start !== 2 || !/^by$/i.test(sql.slice(start, end))) return false;
-  return /(?<![\w$.@])order\s+$/i.test(sql.slice(Math.max(0, start - maxOrderLength), start));
+  return /(?:^|[^\w$.@])order\s+$/i.test(sql.slice(Math.max(0, start - maxOrderLength), start));
 }
 
 /** ORDER and spaces. */

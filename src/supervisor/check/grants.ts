@@ -22,19 +22,20 @@ function quote(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-const writing = /^GRANT (?:[^`']*\b(?:ALL PRIVILEGES|INSERT|UPDATE|DELETE)\b)/i;
-const seesTriggers = /^GRANT (?:[^`']*\b(?:ALL PRIVILEGES|TRIGGER)\b)/i;
-/** Not every server lists the grants of a role. */
-const role = /^GRANT [`']/i;
+const writing = /\b(?:ALL PRIVILEGES|INSERT|UPDATE|DELETE)\b/i;
+const seesTriggers = /\b(?:ALL PRIVILEGES|TRIGGER)\b/i;
+/** Up to the first name. Not every server lists the grants of a role, before whose name there are no rights. */
+const rightsOf = /^GRANT ([^`']*)/i;
 const maxNamedViews = 10;
 
 /** One warning for each grant that `session_reset = auto` lacks: TRIGGER if the account writes, SHOW VIEW if there are views. */
 export function findMissingGrants(database: string, account: Account): readonly string[] {
   const { name, grants, hiddenViews } = account;
-  const has = (pattern: RegExp) => grants.some((grant) => pattern.test(grant));
+  const rights = grants.flatMap((grant) => rightsOf.exec(grant)?.[1] ?? []);
+  const has = (pattern: RegExp) => rights.some((list) => pattern.test(list));
   const grant = (right: string) => `GRANT ${right} ON \`${database}\`.* TO ${quoteAccount(name)}`;
   const found: string[] = [];
-  if (has(writing) && !has(seesTriggers) && !has(role)) {
+  if (has(writing) && !has(seesTriggers) && !rights.includes('')) {
     found.push(
       `the account cannot see triggers, so that session_reset = auto does not know what they do: ${grant('TRIGGER')}`,
     );
@@ -75,8 +76,8 @@ export function findExcessGrants({ grants }: Account): readonly string[] {
 
 /** Rights on *.* with which an account writes although read_only is on. */
 const passesReadOnly = {
-  MariaDB: /^GRANT [^`']*\b(ALL PRIVILEGES|READ_ONLY ADMIN|SUPER)\b.* ON \*\.\* TO /i,
-  MySQL: /^GRANT [^`']*\b(ALL PRIVILEGES|CONNECTION_ADMIN|SUPER)\b.* ON \*\.\* TO /i,
+  MariaDB: /\b(?:ALL PRIVILEGES|READ_ONLY ADMIN|SUPER)\b/i,
+  MySQL: /\b(?:ALL PRIVILEGES|CONNECTION_ADMIN|SUPER)\b/i,
 } as const;
 
 /** One server of several: how it sees itself, and the question for its replication status, if the account may ask it. */
@@ -105,10 +106,11 @@ export function findRoleWarnings(
     );
   }
   const grants = account?.grants ?? [];
-  const rights = grants.flatMap((grant) => passesReadOnly[flavour].exec(grant)?.[1] ?? []);
-  if (rights.length > 0) {
+  const rights = grants.flatMap((grant) => everywhere.exec(grant)?.[1] ?? []);
+  const passing = rights.flatMap((list) => passesReadOnly[flavour].exec(list)?.[0] ?? []);
+  if (passing.length > 0) {
     found.push(
-      `read_only does not stop the account, which has ${rights[0]} on *.*: a former primary would take its writes`,
+      `read_only does not stop the account, which has ${passing[0]} on *.*: a former primary would take its writes`,
     );
   }
   if (view.following.kind === 'listed' && !view.isReadOnly) {

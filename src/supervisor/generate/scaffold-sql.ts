@@ -288,9 +288,9 @@ function nameFor(name: string, maxLength: number, first: string): string {
   const plain = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '_')
-    .replaceAll(/^_+|_+$/g, '');
+    .replaceAll(/^_|_$/g, '');
   const whole = /^[a-z]/.test(plain) ? plain : `${first}_${plain}`;
-  return whole.slice(0, maxLength).replace(/_+$/, '');
+  return whole.slice(0, maxLength).replace(/_$/, '');
 }
 
 const integers: Readonly<Record<string, readonly [signed: string, unsigned: string]>> = {

@@ -2,13 +2,12 @@
 import { isUtf8 } from 'node:buffer';
 import { parse as parseLossless } from 'lossless-json';
 import type { FailureCode } from '../../shared/failure-codes.ts';
+import { isExact, shapeOf } from '../../shared/json-shape.ts';
 import type { Pieces } from '../../shared/pieces.ts';
 import { JsonFault, maxMembers, parseInPieces } from './json-pieces.ts';
 
 /** Deeper than any request needs, far from the stack's end. */
 const maxLevels = 64;
-/** Integers of up to 15 digits are the same in a JavaScript number. */
-const exactDigits = 15;
 
 /** A parsed object and, lazily and once, the same with every number as a LosslessNumber; or a failure. */
 export type ParsedObject =
@@ -45,7 +44,7 @@ export function* parseText(text: string, isLong: boolean): Pieces<ParsedObject> 
  * key like any other. Never throws.
  */
 export function parseObject(text: string): ParsedObject {
-  const shape = inspect(text);
+  const shape = shapeOf(text);
   if (shape.depth > maxLevels) return tooDeep;
   let value: unknown;
   try {
@@ -57,7 +56,7 @@ export function parseObject(text: string): ParsedObject {
     return noObject;
   }
   const object = value as Readonly<Record<string, unknown>>;
-  let exact = shape.lossy ? null : object;
+  let exact = shape.isLossy ? null : object;
   return {
     ok: true,
     object,
@@ -122,59 +121,4 @@ function parseExact(text: string): Readonly<Record<string, unknown>> {
 function position(error: unknown): string {
   const found = /at position (\d+)/.exec(error instanceof Error ? error.message : '');
   return found === null ? '' : ` (at position ${found[1]})`;
-}
-
-type Shape = { readonly depth: number; readonly lossy: boolean };
-
-/** One pass over the text, before it is known to be JSON: how deep it nests, and whether a number could lose digits. */
-function inspect(text: string): Shape {
-  let depth = 0;
-  let deepest = 0;
-  let lossy = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) at = endOfString(text, at);
-    else if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
-    else if (code === 0x5d || code === 0x7d) depth -= 1;
-    else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      const end = endOfNumber(text, at);
-      lossy ||= !isExact(text, at, end);
-      at = end - 1;
-    }
-  }
-  return { depth: deepest, lossy };
-}
-
-/** The position of the closing quote: the next one that an even number of backslashes precedes. */
-function endOfString(text: string, from: number): number {
-  for (let at = from; ; ) {
-    at = text.indexOf('"', at + 1);
-    if (at < 0) return text.length;
-    let before = at;
-    while (text.charCodeAt(before - 1) === 0x5c) before -= 1;
-    if ((at - before) % 2 === 0) return at;
-  }
-}
-
-function endOfNumber(text: string, from: number): number {
-  let at = from + 1;
-  for (; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    const digit = code >= 0x30 && code <= 0x39;
-    // + - . e E
-    if (!digit && code !== 0x2b && code !== 0x2d && code !== 0x2e && (code | 0x20) !== 0x65) break;
-  }
-  return at;
-}
-
-/** Whether a JavaScript number has exactly these digits: no fraction, no exponent, not too long, not -0. */
-function isExact(text: string, from: number, end: number): boolean {
-  const minus = text.charCodeAt(from) === 0x2d;
-  const first = minus ? from + 1 : from;
-  if (end - first > exactDigits || (minus && text.charCodeAt(first) === 0x30)) return false;
-  for (let at = first; at < end; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code < 0x30 || code > 0x39) return false;
-  }
-  return true;
 }

@@ -88,7 +88,7 @@ export function parseHead(
   return { ok: true, method, target: text, httpVersion: minor, section, frame };
 }
 
-const optionalToken = /^[ \t]*[!#$%&'*+\-.^_`|~0-9A-Za-z]*[ \t]*$/;
+const optionalToken = /^[ \t]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*)?$/;
 
 /** Whether the value of Connection is a list of tokens (RFC 9110 section 7.6.1). A proxy may find another list in anything else. */
 function isTokenList(connection: string | undefined): boolean {

@@ -178,9 +178,6 @@ function fieldOf(name: string): FieldName | null {
   return field;
 }
 
-/** OWS at both ends (RFC 9110 section 5.6.3). String.prototype.trim also removes other octets. */
-const whiteSpace = /^[ \t]+|[ \t]+$/g;
-
 /** All fields of a section's text: name, value, name, value. */
 export function listFields(text: string): readonly string[] {
   return text
@@ -188,6 +185,19 @@ export function listFields(text: string): readonly string[] {
     .slice(0, -1)
     .flatMap((line) => {
       const end = line.indexOf(':');
-      return [line.slice(0, end), line.slice(end + 1).replace(whiteSpace, '')];
+      return [line.slice(0, end), trimWhiteSpace(line, end + 1)];
     });
+}
+
+/** The text from `start` on without OWS at both ends (RFC 9110 section 5.6.3). String.prototype.trim also removes other octets. */
+function trimWhiteSpace(text: string, start: number): string {
+  let from = start;
+  let end = text.length;
+  while (from < end && isWhiteSpace(text.charCodeAt(from))) from += 1;
+  while (end > from && isWhiteSpace(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(from, end);
+}
+
+function isWhiteSpace(code: number): boolean {
+  return code === space || code === tab;
 }

@@ -84,6 +84,11 @@ select 1 as one;
 -- for: *
 select 1 as one;
 
+-- name: kind_of :one
+-- for: web
+-- param document: json
+select json_type(:document) as kind;
+
 -- name: long :many
 -- for: web
 select id, repeat('x', 30000) as filler from orders where id < 4
@@ -230,6 +235,15 @@ test('a parameter that is wrong, unknown, missing or there twice is a 400 that n
   assert.deepEqual(codeOf(await get('order?id=%ff')), [400, 'BAD_ENCODING']);
   assert.deepEqual(codeOf(await get('order?id=1&_section=nowhere')), [400, 'WRONG_SERVER']);
   assert.equal((await get('order?id=1&_section=world&_timeout_ms=20000')).status, 200);
+});
+
+test('a JSON parameter whose text does not end is a 400, however long it is, and its worker serves on', async () => {
+  const workers = gateway.workers();
+  const open = encodeURIComponent(`"${'\\"'.repeat(150_000)}`);
+  assert.deepEqual(codeOf(await get(`kind_of?document=${open}`)), [400, 'PARAMETER']);
+  const whole = encodeURIComponent(JSON.stringify('"'.repeat(150_000)));
+  assert.deepEqual((await get(`kind_of?document=${whole}`)).json(), { kind: 'STRING' });
+  assert.deepEqual(gateway.workers(), workers);
 });
 
 test('a write reports what it changed, and a GET of it is 405', async () => {
@@ -426,6 +440,7 @@ test('the list has what the caller may call, and nothing else', async () => {
     [
       'add',
       'any_order',
+      'kind_of',
       'long',
       'open',
       'order',

@@ -54,15 +54,16 @@ export function chooseJson({ accept }: RequestHeaders): MediaType | null {
 /** Whether a client accepts gzip at least as well as a reply as it is. Without Accept-Encoding it does not ask for it. */
 export function prefersGzip({ 'accept-encoding': accepted }: RequestHeaders): boolean {
   if (accepted === undefined) return false;
-  if (gzipUnweighted.test(accepted as string)) return true;
-  const codings = parseWeighted(accepted as string);
+  if (unweighted.test(accepted) && gzip.test(accepted)) return true;
+  const codings = parseWeighted(accepted);
   const find = (name: string) => codings.find(({ range }) => range === name)?.quality;
-  const gzip = find('gzip') ?? find('x-gzip') ?? find('*') ?? 0;
-  return gzip > 0 && gzip >= (find('identity') ?? 0);
+  const quality = find('gzip') ?? find('x-gzip') ?? find('*') ?? 0;
+  return quality > 0 && quality >= (find('identity') ?? 0);
 }
 
 /** As nearly all clients write it: without weights, gzip is as good as what is not coded. */
-const gzipUnweighted = /^([\w-]+, ?)*gzip(, ?[\w-]+)*$/;
+const unweighted = /^[\w-]+(?:, ?[\w-]+)*$/;
+const gzip = /(?:^|, ?)gzip(?:,|$)/;
 
 type Weighted = { readonly range: string; readonly quality: number };
 

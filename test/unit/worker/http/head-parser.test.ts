@@ -105,7 +105,7 @@ test('the end of a body is certain, or the request is refused', () => {
 });
 
 test('Connection is a list of tokens', () => {
-  for (const value of ['close', ' keep-alive , ,Upgrade', ',', '', 'a,\tb']) {
+  for (const value of ['close', ' keep-alive , ,Upgrade', ',', '', 'a,\tb', ' \t, a \t']) {
     assert.equal(verdict(get(`Connection: ${value}\r\n`)), 'taken', value);
   }
   for (const value of ['close;x', 'a b', '"close"', 'keep-alive: close', '\\close', 'close\xa0']) {

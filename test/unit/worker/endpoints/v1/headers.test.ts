@@ -30,6 +30,7 @@ test('gzip is preferred if the client accepts it at least as well as a reply as 
     ['gzip', true],
     ['gzip, deflate, br, zstd', true],
     ['deflate,gzip', true],
+    ['gzip,gzip', true],
     ['GZIP', true],
     ['x-gzip', true],
     ['*', true],
