@@ -32,9 +32,9 @@ const nothing = Buffer.alloc(0);
 /** The value of Date (RFC 9110 section 5.6.7). */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
 
-/** The first line of a reply, with its end. */
+/** The first line of a reply, with its end. A status that no registry names has an empty reason (RFC 9112 section 4). */
 export function statusLine(status: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`;
 }
 
 const closeToken = /(?:^|[\s,])close(?:$|[\s,])/i;

@@ -33,6 +33,7 @@ const ways: Readonly<Record<string, (reply: OutgoingReply) => void>> = {
     reply.end('def');
   },
   '/short': (reply) => reply.end('short'),
+  '/unregistered': (reply) => reply.sendWhole(460, head, body),
   '/nothing': (reply) => {
     reply.writeHead(204);
     reply.end();
@@ -103,6 +104,13 @@ for (const [who, version, more, ends] of clients) {
     }
   });
 }
+
+test('a status without a registered name has an empty reason', async (t) => {
+  const { port, end } = await serve();
+  t.after(end);
+  const { status, reason } = await exchange(port, 'GET /unregistered HTTP/1.1\r\nHost: a\r\n\r\n');
+  assert.deepEqual([status, reason], [460, '']);
+});
 
 test('a body of unknown length leaves in chunks, and to HTTP/1.0 it ends with the connection', async (t) => {
   const { port, end } = await serve();
