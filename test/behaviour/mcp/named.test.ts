@@ -26,7 +26,7 @@ import {
 const directory = createNamedDirectory(`
 -- name: cities :many
 -- Cities of a country, by name.
--- for: agent, admin
+-- for: agent, admin, bounded
 -- param country: text(2)
 -- param page_size: int(1..500) = 3
 select id, name, area from cities where country = :country order by name limit :page_size;
@@ -95,6 +95,7 @@ const keys = createJwtKeys();
 const file = createClientsFile({
   agent: { allow: 'mcp, named' },
   admin: { allow: 'mcp, named, sql, metrics, observe' },
+  bounded: { allow: 'mcp, named, sql', max_result_bytes: '1KiB' },
   plain: { allow: 'mcp' },
   other: { allow: 'mcp, named' },
   user: { allow: 'mcp, named', jwt: 'role: user' },
@@ -266,6 +267,22 @@ for (const revision of ['2026-07-28', '2025-06-18'] as const) {
     assert.deepEqual(result?.content, [{ type: 'text', text: JSON.stringify(wanted) }]);
   });
 }
+
+test('rows end after the max_result_bytes of the client, if the call does not ask for less', async () => {
+  const bounded = agentOf('bounded');
+  const args = { country: 'xx', page_size: 300 };
+  const sql = "select * from cities where country = 'xx'";
+  for (const { text, json } of [
+    await bounded.call<Rows>('cities', args),
+    await bounded.call<Rows>('query', { sql }),
+    await bounded.call<Rows>('query', { sql, max_bytes: 100_000 }),
+  ]) {
+    assert.equal(json.truncated, true);
+    assert.ok(text.length < 1100, `${text.length} bytes`);
+  }
+  const few = await bounded.call<Rows>('cities', { country: 'de' });
+  assert.deepEqual([few.json.row_count, few.json.truncated], [2, false]);
+});
 
 test('rows end after 200', async () => {
   const args = { country: 'xx', page_size: 300 };

@@ -251,7 +251,7 @@ function chooseFormat(
 ): FormatChoice {
   const maxRows = lowerLimit(queryDefaults.maxRows, config.maxRows);
   if (kind === 'many' && isRead) {
-    const { maxBytes } = queryDefaults;
+    const maxBytes = lowerLimit(queryDefaults.maxBytes, config.maxResultBytes);
     return chooseToolJson({ heads: heads.rows, maxRows, maxBytes, showsServerText });
   }
   const options: V1ReplyOptions = {

@@ -117,6 +117,7 @@ function* decideQuery(
   const decided = yield* decideStatement(config, wish, maxBytes, context.catalogue());
   if (!decided.ok) return decided;
   const maxRows = (fields.max_rows as number | undefined) ?? queryDefaults.maxRows;
+  const maxResultBytes = (fields.max_bytes as number | undefined) ?? queryDefaults.maxBytes;
   return {
     ok: true,
     kind: 'run',
@@ -129,7 +130,7 @@ function* decideQuery(
       format: chooseToolJson({
         heads,
         maxRows: lowerLimit(maxRows, config.maxRows),
-        maxBytes: (fields.max_bytes as number | undefined) ?? queryDefaults.maxBytes,
+        maxBytes: lowerLimit(maxResultBytes, config.maxResultBytes),
         showsServerText: true,
       }),
       ignoresToken: true,
