@@ -36,6 +36,10 @@ select id, name, area from cities where country = :country order by name limit :
 -- param id: int
 select name, area, note from cities where id = :id;
 
+-- name: documents :many
+-- for: agent
+select document from documents;
+
 -- name: add_note :exec
 -- for: agent
 -- key: required
@@ -124,6 +128,8 @@ const { gateway, database } = useGateway(
         insert into cities values (1, 'gr', 'Athens', 2928.72, null), (2, 'de', 'Berlin', 891.7, 'capital'), (3, 'de', 'Bonn', null, 'was one');
         insert into cities with recursive c (n) as (select 1 union all select n + 1 from c where n < 300)
           select 100 + n, 'xx', concat('town ', n), 1, null from c;
+        create table documents (document json not null);
+        insert into documents values ('{"n": 9007199254740993, "price": 2.50}');
         create table notes (id int auto_increment primary key, customer bigint not null, text varchar(100) not null);
         create table unique_notes (text varchar(100) primary key);
         create table stock (n int not null);
@@ -191,6 +197,7 @@ test('an agent sees the statements for its client, sorted, and nothing else', as
     'cities',
     'city',
     'collide',
+    'documents',
     'rename',
     'slow_note',
     'slow_notes',
@@ -265,6 +272,16 @@ for (const revision of ['2026-07-28', '2025-06-18'] as const) {
     const wanted = { columns: ['id', 'name', 'area'], rows, row_count: 2, truncated: false };
     assert.deepEqual(result?.structuredContent, wanted);
     assert.deepEqual(result?.content, [{ type: 'text', text: JSON.stringify(wanted) }]);
+  });
+}
+
+for (const revision of ['2026-07-28', '2025-06-18'] as const) {
+  test(`in revision ${revision}, structured content has all digits that the text has`, async () => {
+    const { reply } = await agentOf('agent', revision).send('tools/call', { name: 'documents' });
+    const rows = '[[{"n":9007199254740993,"price":2.50}]]';
+    const wanted = `{"columns":["document"],"rows":${rows},"row_count":1,"truncated":false}`;
+    assert.ok(reply.text.includes(`"structuredContent":${wanted}`), reply.text);
+    assert.ok(reply.text.includes(`"text":${JSON.stringify(wanted)}`), reply.text);
   });
 }
 

@@ -54,6 +54,13 @@ export function protocolHeaders(headers: readonly string[]): Readonly<Record<str
   return chosen;
 }
 
+/** A message that the package is answering, and what its answer needs beside it. */
+type Asked = {
+  readonly message: Message;
+  /** The JSON of the structured content; null: there is none. */
+  structured: string | null;
+};
+
 /** A longer message is not kept with its list. */
 const maxAskedLength = 4096;
 
@@ -64,6 +71,8 @@ export class Protocol {
   readonly #lists = new WeakMap<readonly ToolDefinition[], KeptList>();
   /** The id of the message that asks for a list which is kept. No client can know it. */
   readonly #listId = randomUUID();
+  /** The structured content that the package writes. The JSON of the result takes its place, with all digits of its numbers. */
+  readonly #placeholder = { [randomUUID()]: true };
 
   /** Answers one message. Rejects if the package cannot be loaded. */
   async answer(message: Message): Promise<ProtocolReply> {
@@ -98,17 +107,28 @@ export class Protocol {
     const handler = await this.#handler;
     const { method, headers, body } = message;
     const request = new Request(anyUrl, { method, headers });
-    const authInfo = { token: '', clientId: '', scopes: [], extra: { message } };
+    const asked: Asked = { message, structured: null };
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { asked } };
     const response = await handler.fetch(request, { parsedBody: body, authInfo });
     const contentType = response.headers.get('content-type');
     const bytes = Buffer.from(await response.arrayBuffer());
-    return { status: response.status, contentType, body: bytes };
+    return { status: response.status, contentType, body: this.#complete(bytes, asked) };
+  }
+
+  /** The body of a reply with its structured content. */
+  #complete(bytes: Buffer, { structured }: Asked): Buffer {
+    if (structured === null) return bytes;
+    const placeholder = JSON.stringify(this.#placeholder);
+    const at = bytes.indexOf(placeholder);
+    if (at < 0) throw new Error('the package writes structured content as it gets it');
+    const rest = bytes.subarray(at + placeholder.length);
+    return Buffer.concat([bytes.subarray(0, at), Buffer.from(structured), rest]);
   }
 
   /** If the package cannot be loaded, the next message tries again. */
   async #load(): Promise<McpHttpHandler> {
     try {
-      return await loadHandler();
+      return await loadHandler(this.#placeholder);
     } catch (cause) {
       this.#handler = null;
       throw cause;
@@ -116,16 +136,19 @@ export class Protocol {
   }
 }
 
-/** A server holds the state of one message only, so each message has its own. */
-async function loadHandler(): Promise<McpHttpHandler> {
+/**
+ * Loads the package. A server holds the state of one message only, so each message has its own.
+ * @param placeholder stands for structured content
+ */
+async function loadHandler(placeholder: object): Promise<McpHttpHandler> {
   const { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } = await import(
     '@modelcontextprotocol/server'
   );
   return createMcpHandler(
     ({ authInfo }) => {
-      const message = authInfo?.extra?.message as Message | undefined;
-      if (message === undefined) throw new Error('every message is handed over');
-      const { definitions, call } = message;
+      const asked = authInfo?.extra?.asked as Asked | undefined;
+      if (asked === undefined) throw new Error('every message is handed over');
+      const { definitions, call } = asked.message;
       const server = new Server(
         { name: 'dbhttpd', version },
         { capabilities: { tools: {} }, instructions },
@@ -140,7 +163,12 @@ async function loadHandler(): Promise<McpHttpHandler> {
         const isStructured = definitions.some(
           (tool) => tool.name === name && tool.outputSchema !== undefined,
         );
-        return describeResult(await called, isStructured);
+        const result = await called;
+        const content = [{ type: 'text' as const, text: result.json }];
+        if (!result.ok) return { content, isError: true };
+        if (!isStructured) return { content };
+        asked.structured = result.json;
+        return { content, structuredContent: { ...placeholder } };
       });
       return server;
     },
@@ -150,13 +178,3 @@ async function loadHandler(): Promise<McpHttpHandler> {
 }
 
 const maxShownName = 64;
-
-function describeResult({ ok, json }: ToolResult, isStructured: boolean) {
-  return {
-    content: [{ type: 'text' as const, text: json }],
-    ...(ok && isStructured
-      ? { structuredContent: JSON.parse(json) as Record<string, unknown> }
-      : {}),
-    ...(ok ? {} : { isError: true }),
-  };
-}
