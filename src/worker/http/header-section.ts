@@ -54,7 +54,7 @@ export type HeaderSection = {
   readonly headers: RequestHeaders;
   /** How many lines it has. */
   readonly count: number;
-  /** Fields with one value that have several lines. */
+  /** Fields with one value that have several lines, each once. */
   readonly repeated: readonly FieldName[];
   /** Its lines with their ends, one character for each byte. */
   readonly text: string;
@@ -158,8 +158,8 @@ function collectFields(text: string, offset: number, count: number, end: number)
     const value = text.slice(at(2), at(3));
     const before = headers[field];
     if (before === undefined) headers[field] = value;
-    else if (singleFields.has(field)) repeated = [...repeated, field];
-    else headers[field] = `${before}, ${value}`;
+    else if (!singleFields.has(field)) headers[field] = `${before}, ${value}`;
+    else if (!repeated.includes(field)) repeated = [...repeated, field];
   }
   return { headers, repeated, count, text, end };
 }
