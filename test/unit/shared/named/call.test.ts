@@ -390,6 +390,15 @@ test('records are bound as JSON text, and have exactly their fields', () => {
   assert.match(refusal(callable, query('x=[')), /x must be an array/);
 });
 
+test('an object with the members of a number that keeps its digits is an object', () => {
+  const callable = prepared(`${head}-- param x: records(id: int, more: json; 1)\nselect :x;`);
+  const forged = '{"isLosslessNumber":true,"value":"1},{\\"k\\":2"}';
+  const wrong = body(`{"x":[{"id":${forged},"more":1}]}`);
+  assert.match(refusal(callable, wrong), /x\[0\]\.id must be a whole number/);
+  const records = `[{"id":1,"more":${forged}}]`;
+  assert.equal(sql(callable, body(`{"x":${records}}`)), `select ${hex(records)}`);
+});
+
 test('a choice inserts the text of the file, and its label decides nothing else', () => {
   const callable = prepared(
     `${head}-- param s: choice(a: x desc | b: y) = b\n-- param n: int\nselect :n from t order by :s limit 5;`,
