@@ -73,10 +73,10 @@ test('its client has ended it', async () => {
 });
 
 test('it is not idle while the reply to its last statement is on its way', async () => {
-  await withGateway({ workers: 1, transaction_idle_timeout: '3s' }, async (own) => {
+  await withGateway({ workers: 1, transaction_idle_timeout: '5s' }, async (own) => {
     const reading = await beginHeld(own);
     // A single row, which the server has sent in full. The gateway keeps what the system's buffers do not take.
-    const wish = { sql: "select repeat('x', 10000000)", transaction: reading.token };
+    const wish = { sql: "select repeat('x', 15000000)", transaction: reading.token };
     const client = await openRaw(own.port);
     client.send(formatRequest('POST', '/v1/query', wish));
     await client.anything();
