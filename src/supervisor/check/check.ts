@@ -37,7 +37,7 @@ import {
   type Report,
   warning,
 } from './report.ts';
-import { findSocketUnit } from './socket-unit.ts';
+import { isSocketUnitActive, socketUnitOf } from './socket-unit.ts';
 
 /**
  * Prints the effective settings and a verdict on stdout, and every fault on stderr; or all of it as one JSON object on stdout.
@@ -110,6 +110,7 @@ async function examine(target: Target, env: Environment): Promise<Report> {
           ...named.flatMap(({ findings }) => findings),
           ...findUnwritableState(sections),
           ...findUnusableMemory(config),
+          ...findForeignClaim(config),
         ],
       };
     }
@@ -167,9 +168,24 @@ function whyNoPidfile(path: string): string | null {
   );
 }
 
-function whyNotOpened(lockFile: string): string | null {
-  const reason = findLockObstacle(lockFile);
-  return reason === null ? null : `cannot open ${lockFile}: ${reason}`;
+function whyNotOpened(path: string): string | null {
+  const reason = isLeftToItsOwner(path) ? null : findLockObstacle(path);
+  return reason === null ? null : `cannot open ${path}: ${reason}`;
+}
+
+/** Root may check what another user starts: a file of that user is no obstacle to it. */
+function isLeftToItsOwner(path: string): boolean {
+  if (process.getuid?.() !== 0) return false;
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() === true && stats.uid !== 0;
+}
+
+/** Such a claim stops a start by root itself. */
+function findForeignClaim(config: Config): readonly Finding[] {
+  const path = claimLockOf(config.pidfile);
+  if (!isLeftToItsOwner(path)) return [];
+  const message = `${path} belongs to user ${lstatSync(path).uid}: only that user can start the gateway`;
+  return [warning(placeOf(config, 'pidfile'), message)];
 }
 
 /** A start succeeds without it, but what an instance knows of COMMITs ends with it then. */
@@ -202,17 +218,15 @@ function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null
 }
 
 async function findUnbindable(config: Config): Promise<readonly Finding[]> {
-  const address = formatListenAddress(config.listen);
+  const { listen, section } = config;
   const place = placeOf(config, 'listen');
-  // Asked first, because a connection to a unix socket would start the unit's service.
-  const unit = await findSocketUnit(config.listen);
-  if (unit !== null) {
-    const message = `systemd holds ${address} for ${unit}: only a start by its service can serve there`;
-    return [warning(place, message)];
-  }
+  const held = `${socketUnitOf(section)} holds the socket: only its service can start`;
+  // Asked first: a connection to a unix socket would start the service.
+  if (listen.kind === 'unix' && (await isSocketUnitActive(section))) return [warning(place, held)];
   const reason = await whyNotBindable(config);
   if (reason === null) return [];
-  const message = `cannot listen on ${address}: ${reason}`;
+  if (reason === 'EADDRINUSE' && (await isSocketUnitActive(section))) return [warning(place, held)];
+  const message = `cannot listen on ${formatListenAddress(listen)}: ${reason}`;
   return [fault(exitCodes.unavailable, place, message)];
 }
 

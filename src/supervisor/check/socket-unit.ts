@@ -1,40 +1,22 @@
-// Systemd's socket units of the gateway: while no instance runs, systemd holds the address in `listen`, and a check cannot bind it.
+// Systemd's socket unit of a section: while no instance runs, systemd holds the address, and a check cannot bind it.
 import { execFile } from 'node:child_process';
-import type { ListenAddress } from '../../shared/config/addresses.ts';
+import { promisify } from 'node:util';
 
-/** A user may ask systemd for this. Only root can see that it is process 1 which holds a socket, and another program's unit may listen there. */
-const question = [
-  'show',
-  '--property=Id',
-  '--property=ActiveState',
-  '--property=Listen',
-  'dbhttpd*.socket',
-];
 const answerBoundMs = 2000;
 
-/** The active socket unit `dbhttpd….socket` at an address. Null: there is none, or no systemd that answers. */
-export function findSocketUnit(listen: ListenAddress): Promise<string | null> {
-  return new Promise((resolve) => {
-    execFile('systemctl', question, { timeout: answerBoundMs }, (error, stdout) => {
-      resolve(error === null ? parseSocketUnits(stdout, listen) : null);
-    });
-  });
+/** The name of the unit in deploy/systemd. */
+export function socketUnitOf(section: string): string {
+  return `dbhttpd@${section}.socket`;
 }
 
-/** Finds the active unit at an address in what systemctl(1) shows of socket units. Exported for its test. */
-export function parseSocketUnits(text: string, listen: ListenAddress): string | null {
-  for (const unit of text.split('\n\n')) {
-    const lines = unit.split('\n');
-    const id = lines.find((line) => line.startsWith('Id='));
-    const isThere = lines.some((line) => isAt(/^Listen=(.+) \(Stream\)$/.exec(line)?.[1], listen));
-    if (id !== undefined && isThere && lines.includes('ActiveState=active')) return id.slice(3);
+/** Whether a section's unit is active: its service then takes the unit's socket and binds nothing. False: it is not, or systemd does not answer. */
+export async function isSocketUnitActive(section: string): Promise<boolean> {
+  const question = ['--quiet', 'is-active', socketUnitOf(section)];
+  try {
+    await promisify(execFile)('systemctl', question, { timeout: answerBoundMs });
+    return true;
+  } catch {
+    // Its exit status, or there is no such command.
+    return false;
   }
-  return null;
-}
-
-/** The port decides: a unit on another address of this machine takes the place of `listen` too. */
-function isAt(place: string | undefined, listen: ListenAddress): boolean {
-  return listen.kind === 'unix'
-    ? place === listen.path
-    : place?.endsWith(`:${listen.port}`) === true;
 }

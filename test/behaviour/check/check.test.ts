@@ -2,7 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
@@ -203,21 +211,37 @@ test('an address that systemd holds for the gateway is a warning, and one that a
   await new Promise<void>((resolve) => held.listen(0, '127.0.0.1', resolve));
   const { port } = held.address() as AddressInfo;
   const daemon = create({ listen: `127.0.0.1:${port}` });
-  // Systemd does not run here. This is what its own command prints.
+  // Systemd does not run here. Its own command exits with 0 for an active unit.
   const systemctl = join(daemon.directory, 'systemctl');
-  const checkBeside = (listening: number) => {
-    const shown = `Listen=127.0.0.1:${listening} (Stream)\nId=dbhttpd@world.socket\nActiveState=active`;
-    writeFileSync(systemctl, `#!/bin/sh\necho '${shown}'\n`, { mode: 0o755 });
+  const checkBeside = (active: string) => {
+    writeFileSync(systemctl, `#!/bin/sh\n[ "$*" = '--quiet is-active ${active}' ]\n`, {
+      mode: 0o755,
+    });
     return daemon.run(['--check'], { PATH: `${daemon.directory}:${process.env.PATH}` });
   };
-  const own = await checkBeside(port);
+  const own = await checkBeside('dbhttpd@world.socket');
   assert.deepEqual([own.status, own.stderr], [0, '']);
-  const warning = `warning: systemd holds 127.0.0.1:${port} for dbhttpd@world.socket: only a start by its service can serve there`;
+  const warning = 'warning: dbhttpd@world.socket holds the socket: only its service can start';
   assert.ok(own.stdout.split('\n').includes(warning), own.stdout);
-  for (const foreign of [await checkBeside(port - 1), await daemon.run(['--check'])]) {
-    assert.equal(foreign.status, 69);
-    assert.match(foreign.stderr, /cannot listen on \S+: EADDRINUSE\n$/);
+  const foreign = [await checkBeside('dbhttpd@other.socket'), await daemon.run(['--check'])];
+  for (const { status, stderr } of foreign) {
+    assert.equal(status, 69);
+    assert.match(stderr, /cannot listen on \S+: EADDRINUSE\n$/);
   }
+});
+
+test('root may check what another user starts: a claim of that user is a warning', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give a file to another user');
+  const daemon = create();
+  for (const suffix of ['lock', 'commits']) {
+    writeFileSync(`${daemon.pidfile}.${suffix}`, '', { mode: 0o600 });
+    chownSync(`${daemon.pidfile}.${suffix}`, 1234, 1234);
+  }
+  const { status, stdout, stderr } = await daemon.run(['--check']);
+  assert.deepEqual([status, stderr], [0, '']);
+  const lines = stdout.split('\n').filter((line) => line.includes('belongs to'));
+  const warning = `warning: ${daemon.pidfile}.lock belongs to user 1234: only that user can start the gateway`;
+  assert.deepEqual(lines, [warning]);
 });
 
 test('an unreachable database alone exits 69, and its account is not printed', async () => {
