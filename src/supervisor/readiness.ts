@@ -1,5 +1,5 @@
 // Readiness for systemd: reports that an instance in the foreground serves, where systemd asks for it (Type=notify).
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Log } from '../shared/process/log.ts';
 
 /** Far more than a datagram takes; systemd gives up a start by its own limit. */
@@ -17,15 +17,26 @@ export function takeNotifySocket(env: NodeJS.ProcessEnv): string | null {
  * the same. Source: sd_notify(3).
  */
 export function reportReady(socket: string, log: Log): void {
-  const child = spawn('systemd-notify', ['--ready'], {
+  const fail = (reason: string) => log.warn('cannot report readiness to systemd', { reason });
+  let child: ChildProcess;
+  try {
+    child = notify(socket);
+  } catch (error) {
+    // ENOMEM, for example.
+    fail((error as Error).message);
+    return;
+  }
+  child.once('error', ({ message }) => fail(message));
+  child.once('exit', (status, signal) => {
+    if (status !== 0) fail(`systemd-notify: ${signal ?? `exit status ${status}`}`);
+  });
+}
+
+function notify(socket: string): ChildProcess {
+  return spawn('systemd-notify', ['--ready'], {
     stdio: 'ignore',
     env: { PATH: process.env.PATH ?? '', NOTIFY_SOCKET: socket },
     timeout: notifyBoundMs,
     killSignal: 'SIGKILL',
-  });
-  const fail = (reason: string) => log.warn('cannot report readiness to systemd', { reason });
-  child.once('error', ({ message }) => fail(message));
-  child.once('exit', (status, signal) => {
-    if (status !== 0) fail(`systemd-notify: ${signal ?? `exit status ${status}`}`);
   });
 }
