@@ -173,7 +173,9 @@ class MultiByteDecoder {
   readonly #encoding: string;
   /** Length of a character by its first byte. */
   readonly #lengths = new Uint8Array(256).fill(1);
-  /** Characters by their bytes as one number. */
+  /** Characters by their bytes as one number: those in which iconv-lite differs from the server. */
+  readonly #own = new Map<number, string>();
+  /** The answers for those that were met lately, likewise. */
   readonly #known = new Map<number, string>();
 
   constructor({ encoding, leads, runs }: MultiByteSet) {
@@ -182,7 +184,7 @@ class MultiByteDecoder {
     if (encoding === 'eucjp') this.#lengths[0x8f] = 3;
     for (const [first, characters] of runs) {
       for (const [index, character] of [...characters].entries()) {
-        this.#known.set(first + index, character);
+        this.#own.set(first + index, character);
       }
     }
   }
@@ -209,11 +211,12 @@ class MultiByteDecoder {
 
   #character(bytes: Buffer): string {
     const code = bytes.readUIntBE(0, bytes.length);
-    let character = this.#known.get(code);
-    if (character === undefined) {
-      character = wellFormed(iconv.decode(bytes, this.#encoding));
-      if (this.#known.size < maxKnownCharacters) this.#known.set(code, character);
-    }
+    const known = this.#known.get(code);
+    if (known !== undefined) return known;
+    const character = this.#own.get(code) ?? wellFormed(iconv.decode(bytes, this.#encoding));
+    // Begins again: rare characters must not take the places of common ones for ever.
+    if (this.#known.size === maxKnownCharacters) this.#known.clear();
+    this.#known.set(code, character);
     return character;
   }
 }
