@@ -197,7 +197,7 @@ export function ping(connection: Connection): Promise<void> {
 }
 
 /**
- * The server's current status flags. The OK of COM_PING has them and, unlike a statement's, does not change warnings and counts.
+ * The server's current status flags. The OK of COM_PING has them and, unlike a statement's, leaves the warnings. ROW_COUNT() is 0 then.
  */
 export function fetchStatus(connection: Connection): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 // One open transaction: it runs the steps of its client one at a time on its session, and ends when it is idle or too old.
-import { ping } from '../../../shared/mysql/commands.ts';
+import { fetchStatistics } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { TokenResult } from '../../servers/consistency/consistency.ts';
 import type { NoPlace } from '../../servers/pool/queue.ts';
@@ -239,11 +239,11 @@ export class OpenTransaction implements Routed {
 
   /**
    * A server that has sent a whole result waits for the next statement, and would end the transaction while its client still reads.
-   * The server answers a ping after the statement that runs, and it changes nothing that a statement could read.
+   * The server answers COM_STATISTICS after the statement that runs. Unlike COM_PING, it leaves ROW_COUNT() as it is.
    */
   #stayAwake(): void {
     // If the connection is lost, the step knows it already.
-    ping(this.#session.connection).catch(() => {});
+    fetchStatistics(this.#session.connection).catch(() => {});
   }
 
   #beIdle(): void {

@@ -176,7 +176,7 @@ test('while a step runs or its reply is on its way, pings keep the server from t
     isCommit: false,
   });
   const [first, second] = [step(), step()];
-  const pings = (count: number) => Array.from({ length: count }, () => 'ping');
+  const pings = (count: number) => Array.from({ length: count }, () => 'statistics');
   transaction.request(first);
   t.mock.timers.tick(pingEveryMs * 2);
   transaction.release(null, done, 'nothing');
