@@ -26,7 +26,7 @@ import type { Renewed } from '../shared/process/messages.ts';
 const keysIntervalMs = 10_000;
 
 const unreadClients =
-  'was not used at the last SIGHUP, because jwt_keys was faulty: send SIGHUP again';
+  'was not used at the last SIGHUP, and neither were the named statements, because jwt_keys was faulty: send SIGHUP again';
 
 /** The settings in force, and the faults of files that could not replace them. */
 export class Renewal {

@@ -134,7 +134,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     }
   }
 
-  /** Discards the results. Resolves when the statement is answered, and no further question is open or follows. */
+  /** Discards the results. Resolves when the statement is answered, and so are the questions behind its answer. */
   async #settle(): Promise<void> {
     await this.#command?.discardResults();
     await this.#furtherQuestions;

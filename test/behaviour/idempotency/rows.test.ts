@@ -17,7 +17,7 @@ const database = useDatabase({
   },
 });
 
-const owner = { commitTimeoutMs: 0, isRecovering: false, keyTaken: () => {} };
+const owner = { commitTimeoutMs: 0, isRecovering: false };
 
 const attemptOf = (digit: string) => {
   const keys = new KeyStore(parseIdempotencyTable('request_keys', database.name), {

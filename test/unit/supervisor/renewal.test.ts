@@ -128,7 +128,7 @@ test('forgets a fault of a SIGHUP once the file is read in order for an unknown 
   assert.equal(kidOf(handed.at(-1)), 'second');
   assert.equal(handed.at(-1)?.[0].access?.clients.clients[0]?.name, 'app');
   const unread =
-    'clients was not used at the last SIGHUP, because jwt_keys was faulty: send SIGHUP again';
+    'clients was not used at the last SIGHUP, and neither were the named statements, because jwt_keys was faulty: send SIGHUP again';
   assert.deepEqual(listed(), [unread]);
   assert.match(lines[0] ?? '', /^a file cannot be used.*"key":"clients"/);
   renewal.all();

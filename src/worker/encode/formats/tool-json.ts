@@ -239,7 +239,7 @@ class ToolJson extends Format<ToolReplyOptions & FormatOptions> {
 
 const tooManyColumns = refusal(
   'TOO_MANY_COLUMNS',
-  'The names of the columns alone are longer than the result may be: select fewer columns, or ask for more bytes with max_bytes.',
+  'The names of the columns alone are longer than the result may be: select fewer columns, or ask for more bytes with max_bytes, up to the limit of the client and section.',
 );
 
 /** The beginning of a text, cut between characters. */

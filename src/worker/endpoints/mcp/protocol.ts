@@ -55,7 +55,7 @@ export function protocolHeaders(headers: readonly string[]): Readonly<Record<str
 }
 
 /** A message that the package is answering, and what its answer needs beside it. */
-type Asked = {
+type Answering = {
   readonly message: Message;
   /** The JSON of the structured content; null: there is none. */
   structured: string | null;
@@ -107,16 +107,16 @@ export class Protocol {
     const handler = await this.#handler;
     const { method, headers, body } = message;
     const request = new Request(anyUrl, { method, headers });
-    const asked: Asked = { message, structured: null };
-    const authInfo = { token: '', clientId: '', scopes: [], extra: { asked } };
+    const answering: Answering = { message, structured: null };
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { answering } };
     const response = await handler.fetch(request, { parsedBody: body, authInfo });
     const contentType = response.headers.get('content-type');
     const bytes = Buffer.from(await response.arrayBuffer());
-    return { status: response.status, contentType, body: this.#complete(bytes, asked) };
+    return { status: response.status, contentType, body: this.#complete(bytes, answering) };
   }
 
   /** The body of a reply with its structured content. */
-  #complete(bytes: Buffer, { structured }: Asked): Buffer {
+  #complete(bytes: Buffer, { structured }: Answering): Buffer {
     if (structured === null) return bytes;
     const placeholder = JSON.stringify(this.#placeholder);
     const at = bytes.indexOf(placeholder);
@@ -146,9 +146,9 @@ async function loadHandler(placeholder: object): Promise<McpHttpHandler> {
   );
   return createMcpHandler(
     ({ authInfo }) => {
-      const asked = authInfo?.extra?.asked as Asked | undefined;
-      if (asked === undefined) throw new Error('every message is handed over');
-      const { definitions, call } = asked.message;
+      const answering = authInfo?.extra?.answering as Answering | undefined;
+      if (answering === undefined) throw new Error('every message is handed over');
+      const { definitions, call } = answering.message;
       const server = new Server(
         { name: 'dbhttpd', version },
         { capabilities: { tools: {} }, instructions },
@@ -167,7 +167,7 @@ async function loadHandler(placeholder: object): Promise<McpHttpHandler> {
         const content = [{ type: 'text' as const, text: result.json }];
         if (!result.ok) return { content, isError: true };
         if (!isStructured) return { content };
-        asked.structured = result.json;
+        answering.structured = result.json;
         return { content, structuredContent: { ...placeholder } };
       });
       return server;

@@ -35,7 +35,7 @@ export type PositionAnswer = {
  * Without log_slave_updates, the log of a server that has followed another one lacks the events of that one. Only gtid_slave_pos names the last
  * one of each domain, a moment after it is visible.
  */
-const mariadb = (isPrimary: boolean): PositionQuery => ({
+const createMariadbQuery = (isPrimary: boolean): PositionQuery => ({
   sql: 'SELECT @@global.gtid_binlog_pos, @@global.gtid_binlog_state, @@session.last_gtid, @@global.gtid_slave_pos, @@global.log_slave_updates',
   read: ([log, state, last, replicated, logsReplicated], before) => {
     const events = parseEvents(log ?? '');
@@ -58,8 +58,8 @@ const mariadb = (isPrimary: boolean): PositionQuery => ({
     };
   },
 });
-const mariadbPrimary = mariadb(true);
-const mariadbReplica = mariadb(false);
+const mariadbPrimary = createMariadbQuery(true);
+const mariadbReplica = createMariadbQuery(false);
 
 /** Whether a server has written in each domain since it applied the last event of another one there. */
 function comesAfter(own: MariadbEvents, applied: MariadbEvents): boolean {

@@ -124,7 +124,7 @@ test('a statement that is stopped during the ROLLBACK behind it sends nothing in
   const wish = { rollbackOnError: true };
   const { run, connection, ends } = createRun(answers, wish, { onRelease });
   run.start();
-  while (!connection.sent.includes('SHOW WARNINGS')) await turn();
+  for (let n = 0; n < 20 && !connection.sent.includes('SHOW WARNINGS'); n += 1) await turn();
   run.stop('deadline', unsent);
   for (let n = 0; n < 20; n += 1) await turn();
   assert.deepEqual(ends, [{ kind: 'stopped', reason: 'deadline' }]);

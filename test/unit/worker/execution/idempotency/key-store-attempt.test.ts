@@ -18,7 +18,7 @@ const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog)
 /** The statements by which an attempt ends the session that the one before has lost. */
 async function sentToEnd(predecessor: LostSession | null, answer: ScriptedAnswer = 'ok') {
   const connection = createScriptedConnection(() => answer);
-  const events = { commitTimeoutMs: 0, isRecovering: true, keyTaken: () => {} };
+  const events = { commitTimeoutMs: 0, isRecovering: true };
   const attempt = new KeyAttempt(keys, { id: 'aa', request: 'bb' }, predecessor, events);
   await attempt.endPredecessor(createScriptedSession(connection, { identity: own }));
   return connection.sent;
