@@ -246,14 +246,30 @@ test('affected rows and insert ids are those of MySQL', async () => {
   assert.equal(removed.rowsAffected, 1);
 });
 
-test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS', async () => {
-  for (const table of ['here', 'there']) {
-    await database.query(`create table ${table} (id int primary key, n int)`);
-  }
-  // mysql2 sets CLIENT_FOUND_ROWS by default.
+/**
+ * Runs statements with the driver and with mysql2, which sets CLIENT_FOUND_ROWS by default, each on a separate table, and compares the rows
+ * that both report. `TABLE` stands for the table.
+ */
+async function compareFoundRows(
+  [here, there]: readonly [here: string, there: string],
+  definition: string,
+  statements: readonly string[],
+): Promise<void> {
+  for (const table of [here, there]) await database.query(`create table ${table} ${definition}`);
   const measure = await database.connect();
   const reported: [statement: string, expected: number, rows: number][] = [];
-  for (const statement of [
+  for (const statement of statements) {
+    const [{ affectedRows }] = await measure.query<ResultSetHeader>(
+      statement.replaceAll('TABLE', there),
+    );
+    const { rowsAffected } = await driver.execute(statement.replaceAll('TABLE', here));
+    reported.push([statement, affectedRows, rowsAffected]);
+  }
+  for (const [statement, expected, rows] of reported) assert.equal(rows, expected, statement);
+}
+
+test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS', async () => {
+  await compareFoundRows(['here', 'there'], '(id int primary key, n int)', [
     'insert into TABLE values (1, 1), (2, 2), (3, 3)',
     'update TABLE set n = 1 where id = 1',
     'update TABLE set n = 2',
@@ -268,16 +284,25 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
     'insert low_priority ignore into TABLE values (1, 1)',
     'replace into TABLE values (1, 3), (7, 7)',
     'delete from TABLE where id > 4',
-  ]) {
-    const [{ affectedRows }] = await measure.query<ResultSetHeader>(
-      statement.replaceAll('TABLE', 'there'),
-    );
-    const { rowsAffected } = await driver.execute(statement.replaceAll('TABLE', 'here'));
-    reported.push([statement, affectedRows, rowsAffected]);
-  }
-  for (const [statement, expected, rows] of reported) assert.equal(rows, expected, statement);
+  ]);
   const inTransaction = await driver.transaction((tx) => tx.execute('update here set n = n'));
   assert.equal(inTransaction.rowsAffected, 4);
+});
+
+test('the same with system versioning, also for columns that have no versions', async (t) => {
+  if (database.flavour !== 'mariadb') return t.skip('only MariaDB has system versioning');
+  const columns = 'id int primary key, n int, bare int without system versioning';
+  await compareFoundRows(['kept', 'kept_too'], `(${columns}) with system versioning`, [
+    'insert into TABLE values (1, 1, 1), (2, 2, 2), (3, 3, 3)',
+    'update TABLE set bare = 1 where id = 1',
+    'update TABLE set bare = 1',
+    'update TABLE set n = 1, bare = 1',
+    'update TABLE a join TABLE b using (id) set a.bare = 1',
+    'insert into TABLE values (1, 5, 5) on duplicate key update n = 5',
+    'insert into TABLE values (1, 5, 5), (2, 6, 6), (4, 9, 9) on duplicate key update n = values(n)',
+    'insert into TABLE values (1, 5, 5), (2, 6, 6), (5, 9, 9) on duplicate key update bare = values(bare)',
+    'delete from TABLE where id > 3',
+  ]);
 });
 
 test('a procedure returns one result set at most, and the effect of what it did after it', async () => {

@@ -66,22 +66,26 @@ export function chooseFoundRows({ readings: [{ facts }] }: Analysis): FoundRows 
 
 const affectedRows: FoundRows = (counts) => counts.affectedRows;
 
-/** `Rows matched: 2  Changed: 1  Warnings: 0`, in the server's language. */
-const matchedRows: FoundRows = (counts) => readNumbers(counts.info)?.[0] ?? counts.affectedRows;
+/**
+ * `Rows matched: 2  Changed: 1  Warnings: 0`, in the server's language. MariaDB has `Inserted: 1` before the warnings for a table with
+ * system versioning.
+ */
+const matchedRows: FoundRows = (counts) => readNumbers(counts.info)[0] ?? counts.affectedRows;
 
 /**
  * `Records: 3  Duplicates: 1  Warnings: 0`, which is missing for a single row: a row that was inserted counts 1 as affected, one that was
- * changed 2, and as a duplicate too; one that was found and stays what it was counts as a record alone.
+ * changed 2, and as a duplicate too; one that was found and stays what it was counts as a record alone. With MariaDB's system versioning,
+ * a row that was changed counts 3 as affected, and CLIENT_FOUND_ROWS reports that.
  */
 const insertedOrMet: FoundRows = (counts) => {
   const affected = BigInt(counts.affectedRows);
-  const [records, duplicates] = readNumbers(counts.info) ?? [];
+  const [records, duplicates] = readNumbers(counts.info);
   if (records === undefined || duplicates === undefined)
     return affected === 0n ? 1 : counts.affectedRows;
-  return affected + records - (affected - duplicates);
+  const found = records + duplicates;
+  return found > affected ? found : affected;
 };
 
-function readNumbers(info: string): readonly bigint[] | null {
-  const found = info.match(/\d+/g);
-  return found?.length === 3 ? found.map(BigInt) : null;
+function readNumbers(info: string): readonly bigint[] {
+  return (info.match(/\d+/g) ?? []).map(BigInt);
 }

@@ -17,6 +17,8 @@ test('an UPDATE has found the rows that it has matched, in any language', () => 
     found('with c as (select 1) update t set a = 1', 0, 'Rows matched: 3  Changed: 0  Warnings: 0'),
     3,
   );
+  const versioned = 'Rows matched: 3  Changed: 1  Inserted: 1  Warnings: 0';
+  assert.equal(found('update t set a = 1', 1, versioned), 3);
   assert.equal(found('update t set a = 1', 4), 4);
 });
 
@@ -26,6 +28,8 @@ test('an INSERT has found a row, too, that it has met and left as it was', () =>
   assert.equal(found('insert into t values (1) on duplicate key update a = 1', 2), 2);
   // One inserted, one changed, one left as it was.
   assert.equal(found('insert into t …', 3, 'Records: 3  Duplicates: 1  Warnings: 0'), 4);
+  // Two inserted, and one changed whose former version MariaDB keeps.
+  assert.equal(found('insert into t …', 5, 'Records: 3  Duplicates: 1  Warnings: 0'), 5);
   assert.equal(found('insert into t select …', 0, 'Records: 0  Duplicates: 0  Warnings: 0'), 0);
 });
 
