@@ -220,8 +220,9 @@ function typeOfParameter(type: ParameterType, enums: EnumAnswers): string {
   }
 }
 
+/** `readonly` and `|` bind less than the brackets of a list: an item that has one of them needs parentheses. */
 function listOf(item: string): string {
-  return item.includes('|') ? `readonly (${item})[]` : `readonly ${item}[]`;
+  return /^readonly |\|/.test(item) ? `readonly (${item})[]` : `readonly ${item}[]`;
 }
 
 function unionOf(values: readonly string[]): string {

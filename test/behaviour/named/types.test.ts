@@ -56,8 +56,9 @@ select id, (select max(o.total) from orders o) as highest from orders where id =
 -- param raw: bytes
 -- param l: list(int; 50)
 -- param r: records(product: int, tags: list(text(10); 5); 50)
+-- param deep: records(grid: list(list(text(10); 5); 5), turns: list(records(at: int(1..9); 3); 5), marks: records(on: bool; 2); 4) = null
 -- error 1062: 409 ORDER_EXISTS There is such an order.
-update orders set total = :d, ratio = :f, note = concat(:t, :day, :r), doc = :doc, raw = :raw where :b and id in (:l);
+update orders set total = :d, ratio = :f, note = concat(:t, :day, :r, :deep), doc = :doc, raw = :raw where :b and id in (:l);
 
 -- name: place :batch
 -- for: *
@@ -95,6 +96,8 @@ export type Named = {
       d?: number | string | bigint | undefined;
       /** A date that exists, as 2026-02-28 from 2026-01-01 */
       day: string;
+      /** At most 4 objects */
+      deep?: readonly { grid: readonly (readonly string[])[]; marks: readonly { on: boolean }[]; turns: readonly (readonly { at: number }[])[] }[] | null | undefined;
       doc?: string | number | boolean | bigint | object | null | undefined;
       f: number;
       /** 1 to 50 values */
@@ -305,6 +308,8 @@ export async function report(): Promise<string> {
   const { highest } = await db.named.order({ id: rows[0]?.id ?? 1 });
   // @ts-expect-error it needs a key
   await db.named.all_types({ day: '2026-01-01', f: 1, l: [1], r: [], raw: '', t: 'a' });
+  const deep = [{ grid: [['a'], []], turns: [[{ at: 1 }]], marks: [{ on: true }] }];
+  await db.named.all_types({ day: '2026-01-01', f: 1, l: [1], r: [], raw: '', t: 'a', deep }, { idempotencyKey: true });
   const { steps } = await db.named.place({ id: 1n }, { idempotencyKey: true, timeoutMs: 500 });
   const { results } = await db.batch([db.named.touch.step({ id: 1 }), db.named.order.step({ id: 1 })]);
   for await (const { total } of db.named.orders_of.stream({}, { bigint: 'bigint' })) void [total, note, made];
