@@ -197,8 +197,8 @@ function writeUpdate({ table, base, bound, keyed, client }: All): readonly Scaff
 }
 
 /** The server sets it at each change, or should: a default that is computed. */
-function isKeptByServer({ fallback }: TableColumn): boolean {
-  return fallback.kind === 'expression';
+function isKeptByServer({ isUpdatedByServer, fallback }: TableColumn): boolean {
+  return isUpdatedByServer || fallback.kind === 'expression';
 }
 
 function writeDelete({ table, base, keyed, client }: All): Scaffold {

@@ -34,6 +34,8 @@ export type TableColumn = {
   /** The server computes its values. */
   readonly isGenerated: boolean;
   readonly isAutoIncrement: boolean;
+  /** The server sets it when an UPDATE changes its row and not the column itself (ON UPDATE). */
+  readonly isUpdatedByServer: boolean;
   readonly fallback: ColumnDefault;
   /** The spatial reference system that its values must have; null: any. */
   readonly srid: string | null;
@@ -73,6 +75,7 @@ export async function readTable(connection: Connection, name: string): Promise<T
         isNullable: nullable === 'YES',
         isGenerated: /\bGENERATED\b/i.test((extra ?? '').replace(/DEFAULT_GENERATED/i, '')),
         isAutoIncrement: /auto_increment/i.test(extra ?? ''),
+        isUpdatedByServer: /\bon update\b/i.test(extra ?? ''),
         fallback: readDefault(initial ?? null, extra ?? '', isMaria, nullable === 'YES'),
         srid: srids.get(name) ?? null,
       };

@@ -7,6 +7,7 @@ import { composeScaffold } from '../../../src/supervisor/generate/scaffold.ts';
 import { createClientsFile } from '../../support/clients-file.ts';
 import { type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
 import { openWireConnection } from '../../support/database/wire-connection.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
 /** Each table, and the statements that it must get. */
@@ -68,6 +69,11 @@ const tables: Readonly<Record<string, readonly [kinds: string, sql: string]>> = 
   texts: [
     'by_id page insert update delete',
     "create table texts (id int primary key, quoted varchar(50) not null default 'it''s', slash varchar(50) not null default 'a\\\\b', none varchar(0), computed varchar(36) default (uuid()))",
+  ],
+  stamped: [
+    'by_id page insert update delete',
+    `create table stamped (id int primary key, a int, changed datetime null on update current_timestamp,
+       first_change timestamp not null default '2000-01-01 00:00:00' on update current_timestamp)`,
   ],
   without_transactions: [
     'by_id page insert update delete',
@@ -221,6 +227,39 @@ test('the command prints them, for a section with keys with one for an insert', 
   assert.deepEqual([status, stderr], [0, '']);
   assert.equal(stdout.slice(0, first.length), first);
   assert.ok(stdout.endsWith(';\n'));
+});
+
+/** Where the statements for a table are served, and how one is called. */
+async function serveScaffold(t: TestContext, table: string) {
+  const daemon = daemonFor(t);
+  const directory = join(daemon.directory, 'shop.d');
+  mkdirSync(directory);
+  daemon.configure(settings());
+  const { stdout } = await daemon.run(['--scaffold', table]);
+  writeFileSync(join(directory, 'all.sql'), stdout, { mode: 0o644 });
+  const gateway = await startGateway({ database, settings: { workers: 1, named: directory } });
+  t.after(gateway.stop);
+  return {
+    call: async (name: string, params: object) => {
+      const reply = await gateway.post(`/v1/named/${name}`, { params });
+      assert.equal(reply.status, 200, reply.text);
+    },
+  };
+}
+
+test('an update leaves a column that the server sets at each change to the server', async (t) => {
+  await database.query(
+    "insert into stamped (id, a, changed) values (1, 1, '2000-01-01'), (2, 2, '2000-01-01')",
+  );
+  const { call } = await serveScaffold(t, 'stamped');
+  await call('stamped_update', { id: 1, a: 5 });
+  const rows = await database.query(
+    "select a, changed > '2000-01-01' as moved, first_change > '2000-01-01' as moved_too from stamped order by id",
+  );
+  assert.deepEqual(rows, [
+    { a: 5, moved: 1, moved_too: 1 },
+    { a: 2, moved: 0, moved_too: 0 },
+  ]);
 });
 
 test('a section that only reads gets no writes', async (t) => {
