@@ -76,7 +76,12 @@ export async function readTable(connection: Connection, name: string): Promise<T
         isGenerated: /\bGENERATED\b/i.test((extra ?? '').replace(/DEFAULT_GENERATED/i, '')),
         isAutoIncrement: /auto_increment/i.test(extra ?? ''),
         isUpdatedByServer: /\bon update\b/i.test(extra ?? ''),
-        fallback: readDefault(initial ?? null, extra ?? '', isMaria, nullable === 'YES'),
+        fallback: readDefault(initial ?? null, {
+          isBit: described.type === 'BIT',
+          isNullable: nullable === 'YES',
+          isMaria,
+          extra: extra ?? '',
+        }),
         srid: srids.get(name) ?? null,
       };
     }),
@@ -167,24 +172,41 @@ function literalOf(text: string): string {
   return literal.sql;
 }
 
-/** MariaDB has the SQL of a default. MySQL has its text, and says beside it whether that is SQL. */
+type DefaultFacts = {
+  readonly isBit: boolean;
+  readonly isNullable: boolean;
+  readonly isMaria: boolean;
+  /** EXTRA of the catalogue. */
+  readonly extra: string;
+};
+
+/** MariaDB has the SQL of a default. MySQL has its text, and says beside it whether that is SQL. Both have `b'101'` for a BIT. */
 function readDefault(
   initial: string | null,
-  extra: string,
-  isMaria: boolean,
-  isNullable: boolean,
+  { isBit, isNullable, isMaria, extra }: DefaultFacts,
 ): ColumnDefault {
   if (initial === null) return { kind: isNullable ? 'null' : 'none' };
+  const bits = isBit ? /^b'([01]+)'$/.exec(initial)?.[1] : undefined;
+  if (bits !== undefined) return { kind: 'value', text: String(BigInt(`0b${bits}`)) };
   if (!isMaria) {
     const isSql = /DEFAULT_GENERATED/i.test(extra) || /^(current_timestamp|now)\b/i.test(initial);
     return isSql ? { kind: 'expression' } : { kind: 'value', text: initial };
   }
   if (initial === 'NULL') return { kind: 'null' };
-  const quoted = /^'((?:[^'\\]|'')*)'$/s.exec(initial)?.[1];
-  if (quoted !== undefined) return { kind: 'value', text: quoted.replaceAll("''", "'") };
+  const quoted = /^'((?:[^'\\]|''|\\.)*)'$/s.exec(initial)?.[1];
+  if (quoted !== undefined) return { kind: 'value', text: unquote(quoted) };
   return /^-?\d+(\.\d+)?$/.test(initial)
     ? { kind: 'value', text: initial }
     : { kind: 'expression' };
+}
+
+/** Escapes in MariaDB's defaults, whatever the sql_mode is. Any other character behind a backslash stands for itself. */
+const escapes: Readonly<Record<string, string>> = { '0': '\0', n: '\n', r: '\r' };
+
+function unquote(quoted: string): string {
+  return quoted.replaceAll(/''|\\(.)/gs, (_, escaped?: string) =>
+    escaped === undefined ? "'" : (escapes[escaped] ?? escaped),
+  );
 }
 
 /** The primary key, or else the first unique one whose columns are whole and never NULL. */

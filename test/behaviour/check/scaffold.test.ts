@@ -75,6 +75,11 @@ const tables: Readonly<Record<string, readonly [kinds: string, sql: string]>> = 
     `create table stamped (id int primary key, a int, changed datetime null on update current_timestamp,
        first_change timestamp not null default '2000-01-01 00:00:00' on update current_timestamp)`,
   ],
+  defaults: [
+    'by_id page insert update delete',
+    `create table defaults (id int primary key, flag bit not null default b'0', mask bit(8) default b'1010',
+       path varchar(20) not null default 'c:\\\\new', poem varchar(20) not null default 'it''s\\n\\\\n')`,
+  ],
   without_transactions: [
     'by_id page insert update delete',
     'create table without_transactions (id int primary key, a int) engine = myisam',
@@ -229,7 +234,7 @@ test('the command prints them, for a section with keys with one for an insert', 
   assert.ok(stdout.endsWith(';\n'));
 });
 
-/** Where the statements for a table are served, and how one is called. */
+/** The statements for a table as they are printed, and a call of one that is served. */
 async function serveScaffold(t: TestContext, table: string) {
   const daemon = daemonFor(t);
   const directory = join(daemon.directory, 'shop.d');
@@ -240,6 +245,7 @@ async function serveScaffold(t: TestContext, table: string) {
   const gateway = await startGateway({ database, settings: { workers: 1, named: directory } });
   t.after(gateway.stop);
   return {
+    stdout,
     call: async (name: string, params: object) => {
       const reply = await gateway.post(`/v1/named/${name}`, { params });
       assert.equal(reply.status, 200, reply.text);
@@ -260,6 +266,20 @@ test('an update leaves a column that the server sets at each change to the serve
     { a: 5, moved: 1, moved_too: 1 },
     { a: 2, moved: 0, moved_too: 0 },
   ]);
+});
+
+test('bits, backslashes and line breaks are defaults as in the table, and an update changes them', async (t) => {
+  const { stdout, call } = await serveScaffold(t, 'defaults');
+  assert.match(stdout, /^-- param flag: int\(0\.\.1\) = 0$/m);
+  assert.match(stdout, /^-- param mask: int\(0\.\.255\) = 10$/m);
+  assert.match(stdout, /^-- param path: text\(20\) = 'c:\\new'$/m);
+  await call('defaults_insert', { id: 1 });
+  const read = () =>
+    database.query('select flag + 0 as flag, mask + 0 as mask, path, poem from defaults');
+  assert.deepEqual(await read(), [{ flag: 0, mask: 10, path: 'c:\\new', poem: "it's\n\\n" }]);
+  const given = { flag: 1, mask: 129, path: 'd:\\', poem: 'no\n' };
+  await call('defaults_update', { id: 1, ...given });
+  assert.deepEqual(await read(), [given]);
 });
 
 test('a section that only reads gets no writes', async (t) => {
