@@ -253,6 +253,8 @@ type InsertDefault =
 
 function fallbackOf({ column: { fallback, isNullable }, type }: Bound): InsertDefault {
   if (fallback.kind !== 'value') return { kind: 'own', literal: isNullable ? 'null' : null };
+  // A parameter of bytes has base64, and a default that looks like base64 would be other bytes.
+  if (type === 'bytes') return { kind: 'of the table' };
   const { text } = fallback;
   const word = text === '0' ? 'false' : 'true';
   const literals = [

@@ -80,6 +80,10 @@ const tables: Readonly<Record<string, readonly [kinds: string, sql: string]>> = 
     `create table defaults (id int primary key, flag bit not null default b'0', mask bit(8) default b'1010',
        path varchar(20) not null default 'c:\\\\new', poem varchar(20) not null default 'it''s\\n\\\\n')`,
   ],
+  codes: [
+    'by_id page insert update delete',
+    "create table codes (id int primary key, code varbinary(4) not null default 'abcd')",
+  ],
   without_transactions: [
     'by_id page insert update delete',
     'create table without_transactions (id int primary key, a int) engine = myisam',
@@ -280,6 +284,14 @@ test('bits, backslashes and line breaks are defaults as in the table, and an upd
   const given = { flag: 1, mask: 129, path: 'd:\\', poem: 'no\n' };
   await call('defaults_update', { id: 1, ...given });
   assert.deepEqual(await read(), [given]);
+});
+
+test('an insert gives a binary column the default of the table', async (t) => {
+  const { call } = await serveScaffold(t, 'codes');
+  await call('codes_insert', { id: 1 });
+  assert.deepEqual(await database.query('select hex(code) as code from codes'), [
+    { code: '61626364' },
+  ]);
 });
 
 test('a section that only reads gets no writes', async (t) => {
