@@ -35,15 +35,27 @@ export class Seen {
     this.#isVerified = true;
   }
 
-  /** Sends a request after those before it, with the token in its headers. Rejects as `send` does. */
-  carry(headers: Record<string, string>, send: () => Promise<Response>): Promise<Response> {
-    const reply = this.#before.then(async () => {
+  /**
+   * Sends a request after those before it, with the token in its headers. Rejects as `send` does.
+   * @param signal if it aborts, the request does not wait for its turn any more: `send` must then reject, and send nothing
+   */
+  carry(
+    headers: Record<string, string>,
+    signal: AbortSignal | null,
+    send: () => Promise<Response>,
+  ): Promise<Response> {
+    const before = this.#before;
+    const reply = turnOrAbort(before, signal).then(async () => {
       if (this.#token !== null) headers[header] = this.#token;
       const response = await send();
       this.#note(response.headers);
       return response;
     });
-    this.#before = reply.catch(() => undefined);
+    // Those behind a request that was aborted still wait for the reply before it.
+    this.#before = reply.then(
+      () => undefined,
+      () => before,
+    );
     return reply;
   }
 
@@ -51,4 +63,18 @@ export class Seen {
     this.#token = headers.get(header) ?? this.#token;
     this.#isVerified = headers.get('X-Consistency') !== 'unverified';
   }
+}
+
+/** Waits for a promise that never rejects, or until the signal aborts. */
+function turnOrAbort(turn: Promise<unknown>, signal: AbortSignal | null): Promise<unknown> {
+  if (signal === null) return turn;
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const go = () => {
+      signal.removeEventListener('abort', go);
+      resolve(undefined);
+    };
+    signal.addEventListener('abort', go);
+    void turn.then(go);
+  });
 }

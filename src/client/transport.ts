@@ -55,7 +55,6 @@ const succeeded = new Set([200, 201]);
 
 /** Sends a request; resolves once a reply of 200 or 201 has begun. Throws a DbhttpdError. */
 export async function sendRequest(connection: Connection, sent: Sent): Promise<BegunReply> {
-  if (sent.signal?.aborted === true) throw abortedBefore(sent);
   const response = await begin(connection, sent);
   const requestId = response.headers.get('x-request-id');
   const begun = { url: connection.url, response, requestId };
@@ -63,14 +62,25 @@ export async function sendRequest(connection: Connection, sent: Sent): Promise<B
   throw failureOf(begun, await readText(begun, sent), sent);
 }
 
-async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Response> {
+/** Resolves to the head of the reply. A request with a `Seen` first waits for its turn. */
+async function begin(connection: Connection, sent: Sent): Promise<Response> {
   const headers: Record<string, string> = { Accept: sent.accept };
   if (sent.body !== null) headers['Content-Type'] = 'application/json';
   if (sent.requestId !== null) headers['X-Request-ID'] = sent.requestId;
-  if (token !== null) headers.Authorization = `Bearer ${token}`;
+  if (connection.token !== null) headers.Authorization = `Bearer ${connection.token}`;
   if (sent.idempotencyKey !== null) headers['Idempotency-Key'] = sent.idempotencyKey;
-  const send = () =>
-    fetch(`${url}${sent.path}`, {
+  const send = () => fetchHead(connection, sent, headers);
+  return await (sent.seen === null ? send() : sent.seen.carry(headers, sent.signal, send));
+}
+
+async function fetchHead(
+  { url, fetch }: Connection,
+  sent: Sent,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  if (sent.signal?.aborted === true) throw abortedBefore(sent);
+  try {
+    return await fetch(`${url}${sent.path}`, {
       method: sent.method,
       headers,
       body: sent.body,
@@ -78,8 +88,6 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
       redirect: 'manual',
       signal: sent.signal,
     });
-  try {
-    return await (sent.seen === null ? send() : sent.seen.carry(headers, send));
   } catch (cause) {
     const known = { status: null, requestId: sent.requestId };
     throw interrupted(sent, 'FETCH_FAILED', `${url} sent no reply`, { url, ...known }, cause);

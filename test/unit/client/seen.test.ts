@@ -1,6 +1,7 @@
 // `Seen` of dbhttpd/client: the token of each reply goes with the next request, and simultaneous requests take turns. A fake fetch records
 // the requests. behaviour/servers/consistency-tokens.test.ts has a real gateway.
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { connect, type DbhttpdError, Seen } from '../../../src/client/client.ts';
 
@@ -51,6 +52,73 @@ test('requests at once go in turn, so that the last token covers them all', asyn
     mine.query('select 3', []),
   ]);
   assert.deepEqual(sent, ['begin', 'a', 'b']);
+});
+
+/** A gateway that answers each request when the test says so, with a token of its number. */
+function answeringLater() {
+  const sent: (string | null)[] = [];
+  const answers: (() => void)[] = [];
+  const fetchOne: typeof fetch = (_url, init) =>
+    new Promise((resolve) => {
+      sent.push(new Headers(init?.headers).get('x-consistency-token'));
+      const token = String(sent.length);
+      const headers = { 'Content-Type': 'application/json', 'X-Consistency-Token': token };
+      const body = JSON.stringify({
+        affected_rows: 1,
+        transaction: 't',
+        section: 's',
+        request_id: 'r',
+      });
+      answers.push(() => resolve(new Response(body, { headers })));
+    });
+  return { sent, answers, db: connect({ url: 'http://gateway', fetch: fetchOne }) };
+}
+
+test('a request that is aborted while it waits for its turn fails at once and is not sent, and those behind it still wait', async () => {
+  const { sent, answers, db } = answeringLater();
+  const mine = db.with({ seen: new Seen() });
+  const slow = mine.query('update t set n = 1', []);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const aborted = mine.query('update t set n = 2', [], { signal });
+  const staying = new AbortController();
+  const behind = mine.query('update t set n = 3', [], { signal: staying.signal });
+  await new Promise((resolve) => setImmediate(resolve));
+  leaving.abort('enough');
+  await assert.rejects(aborted, ({ code, outcome, retryable, cause }: DbhttpdError) => {
+    assert.deepEqual(
+      [code, outcome, retryable, cause],
+      ['ABORTED', 'not_executed', false, 'enough'],
+    );
+    return true;
+  });
+  assert.deepEqual(sent, [null], 'the slow reply is still awaited');
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
+  answers[0]?.();
+  await slow;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(sent, [null, '1']);
+  assert.deepEqual(getEventListeners(staying.signal, 'abort'), []);
+  answers[1]?.();
+  await behind;
+});
+
+test('a transaction does not wait for the turn of its rollback longer than for its reply', async (t) => {
+  const bound = new AbortController();
+  t.mock.method(AbortSignal, 'timeout', () => bound.signal);
+  const { sent, answers, db } = answeringLater();
+  const mine = db.with({ seen: new Seen() });
+  const broken = new Error('of the caller');
+  const rolledBack = mine.transaction(async () => {
+    void mine.query('update t set n = 1', []);
+    await Promise.reject(broken);
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  answers[0]?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  bound.abort();
+  await assert.rejects(rolledBack, broken);
+  assert.deepEqual(sent, [null, '1'], 'BEGIN, and the write that is still without a reply');
 });
 
 test('a reader without a token sends none, and does not wait', async () => {
