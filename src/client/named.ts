@@ -1,5 +1,4 @@
 // Named statements: calls, streams and steps of batches, typed by what `dbhttpd --types` prints. The gateway's file has the SQL.
-import { DbhttpdError } from './error.ts';
 import {
   type BigintMode,
   checkNames,
@@ -23,7 +22,7 @@ import {
   type StreamEnd,
 } from './results.ts';
 import { encodeNamedParameters } from './sql.ts';
-import { streamCsv, streamRows } from './statement.ts';
+import { rowOmitted, streamCsv, streamRows } from './statement.ts';
 import { type Connection, type JsonObject, noReplyOfOurs, type Sent } from './transport.ts';
 
 /** A named statement, as `dbhttpd --types` describes it. Nothing of it exists at run time. */
@@ -323,16 +322,7 @@ function decodeNamed({ json, about, begun }: Whole, layout: Layout): unknown {
   }
   const { replayed, requestId } = about;
   if (json.rows_omitted === true && json.columns === undefined && json.results === undefined) {
-    throw new DbhttpdError(
-      'An earlier request with this idempotency key did this. Its row was too large to be kept.',
-      {
-        code: 'ROWS_OMITTED',
-        outcome: 'unknown',
-        retryable: false,
-        requestId,
-        status: begun.response.status,
-      },
-    );
+    throw rowOmitted(requestId, begun.response.status);
   }
   const found = decodeResults<unknown>(json, layout);
   if (found === null) return null;

@@ -112,15 +112,18 @@ export function toStatement(statement: unknown, rest: readonly unknown[]): Asked
 const noParameters =
   'a statement as text needs its parameters, [] if it has none; if this was a template, write it without parentheses, as in query`…`';
 
-/** The only row; null if there is none. Throws a DbhttpdError if there are several. */
-export function onlyRow({ rows, requestId }: QueryResult<unknown>): unknown {
-  if (rows.length > 1) {
-    throw wrongCount('NOT_ONE_ROW', `The statement returned ${rows.length} rows`, requestId);
+/** The only row; null if there is none. Throws a DbhttpdError if there are several, or if the gateway has not kept it for a repetition. */
+export function onlyRow(result: QueryResult<unknown>): unknown {
+  const { rows, rowCount, rowsOmitted, requestId } = result;
+  const count = rowsOmitted ? rowCount : rows.length;
+  if (count > 1) {
+    throw wrongCount('NOT_ONE_ROW', `The statement returned ${count} rows`, requestId);
   }
+  if (count > rows.length) throw rowOmitted(requestId, null);
   return rows[0] ?? null;
 }
 
-/** The only row. Throws a DbhttpdError if there is none or there are several. */
+/** The only row. Throws as `onlyRow` does, and if there is none. */
 export function exactlyOneRow(result: QueryResult<unknown>): unknown {
   const row = onlyRow(result);
   if (row === null) throw wrongCount('NO_ROW', 'The statement returned no row', result.requestId);
@@ -130,6 +133,14 @@ export function exactlyOneRow(result: QueryResult<unknown>): unknown {
 function wrongCount(code: string, what: string, requestId: string): DbhttpdError {
   const facts = { code, outcome: 'unknown', retryable: false, requestId } as const;
   return new DbhttpdError(`${what}, and one was expected. The statement was executed.`, facts);
+}
+
+/** The error of a repetition whose only row was too large for the gateway to keep. @param status the reply's; null: it is not known */
+export function rowOmitted(requestId: string, status: number | null): DbhttpdError {
+  return new DbhttpdError(
+    'An earlier request with this idempotency key did this. Its row was too large to be kept.',
+    { code: 'ROWS_OMITTED', outcome: 'unknown', retryable: false, requestId, status },
+  );
 }
 
 /** Runs a statement and returns its result. @param transaction the token of its transaction; null: none */

@@ -246,3 +246,26 @@ test('one row, or a failure with the number of rows', async () => {
     assert.equal(several.requestId, 'r');
   }
 });
+
+test('a row that was too large to keep with its key is an error, and neither null nor NO_ROW', async () => {
+  const replaying = (count: number) => {
+    const found = rows.replace('[[1]]', '[]').replace('"row_count":1', `"row_count":${count}`);
+    const body = `{${found},${about},"rows_omitted":true}`;
+    const fetchOne: typeof fetch = async () => new Response(body, { headers: json });
+    return connect({ url: 'http://gateway', fetch: fetchOne, idempotencyKey: true });
+  };
+  const asks = (count: number) => [
+    replaying(count).one`insert into t values (1) returning n`,
+    replaying(count).maybeOne`insert into t values (1) returning n`,
+  ];
+  for (const asked of asks(1)) {
+    const { code, outcome, retryable, requestId } = await failureOf(asked);
+    assert.deepEqual(
+      [code, outcome, retryable, requestId],
+      ['ROWS_OMITTED', 'unknown', false, 'r'],
+    );
+  }
+  for (const asked of asks(2)) assert.equal((await failureOf(asked)).code, 'NOT_ONE_ROW');
+  // Another result of a CALL lacks its rows.
+  assert.equal(await replaying(0).maybeOne('call p()', []), null);
+});
