@@ -331,10 +331,80 @@ select count(*) as notes from notes;
         await tx.query`select n from notes where id = ${500 + n}`;
       });
       assert.notEqual(seen.token, before);
+      assert.equal(seen.isVerified, true, 'COMMIT shows no rows, and its token covers all');
       const { rows } = await mine.with({ readOnly: true })
         .query`select n from notes where id = ${500 + n}`;
       assert.deepEqual([rows, seen.isVerified], [[{ n }], true]);
     }
+  });
+
+  test('a statement of a transaction that is older than its token is unverified, and the token remains', async () => {
+    const [, late] = set.replicas() as [ReplicationServer, ReplicationServer];
+    const read = { sql: 'select n from notes where id = 1', read_only: true };
+    const rowsOf = (reply: Reply) => reply.json<{ rows: unknown }>().rows;
+    await set.waitForCatchUp();
+    await set.lag(late, 'stopped');
+    try {
+      const begun = await far.post('/v1/transaction', { read_only: true });
+      const { transaction } = begun.json<{ transaction: string }>();
+      const number = await far.post('/v1/query', { transaction, sql: 'select @@server_id' });
+      assert.notDeepEqual(rowsOf(number), [['1']], 'it is on the replica that lags');
+      const written = await far.dbPost({ SQL: 'update notes set n = 9000 where id = 1' });
+      const headers = { 'X-Consistency-Token': String(written.headers['x-consistency-token']) };
+      const older = await far.post('/v1/query', { transaction, sql: read.sql }, { headers });
+      assert.notDeepEqual(rowsOf(older), [[9000]]);
+      const ended = await far.post('/v1/transaction/commit', { transaction }, { headers });
+      for (const reply of [older, ended]) {
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(reply.headers['x-consistency'], 'unverified');
+        const token = String(reply.headers['x-consistency-token']);
+        const later = await far.post('/v1/query', read, {
+          headers: { 'X-Consistency-Token': token },
+        });
+        assert.deepEqual([rowsOf(later), later.headers['x-consistency']], [[[9000]], undefined]);
+      }
+    } finally {
+      await set.lag(late, null);
+    }
+  });
+
+  test('a COMMIT is verified, also if the transaction was begun with a token of a replica', async () => {
+    const seen = new Seen();
+    const mine = connect({ url: gateway.url }).with({ seen });
+    await mine.with({ readOnly: true }).query`select n from notes where id = 1`;
+    const reading = await mine.transaction(async (tx) => {
+      await tx.query`select n from notes where id = 1`;
+      return seen.isVerified;
+    });
+    assert.equal(reading, false, 'a snapshot may be older than what its client has seen elsewhere');
+    assert.equal(seen.isVerified, true);
+  });
+
+  test('a COMMIT with a token of another server is unverified: nothing has waited for that', async () => {
+    const begun = await gateway.post('/v1/transaction', {});
+    const { transaction } = begun.json<{ transaction: string }>();
+    const write = 'update notes set n = 9001 where id = 1';
+    const written = await gateway.post('/v1/query', { transaction, sql: write });
+    assert.equal(written.headers['x-consistency'], undefined);
+    const read = { sql: 'select @@server_id', read_only: true };
+    const elsewhere = await gateway.post('/v1/query', read);
+    assert.notDeepEqual(elsewhere.json<{ rows: unknown }>().rows, [['1']]);
+    const headersOf = ({ headers }: Reply) => ({
+      headers: { 'X-Consistency-Token': String(headers['x-consistency-token']) },
+    });
+    const ended = await gateway.post(
+      '/v1/transaction/commit',
+      { transaction },
+      headersOf(elsewhere),
+    );
+    assert.deepEqual([ended.status, ended.headers['x-consistency']], [200, 'unverified']);
+    const later = await near.post(
+      '/v1/query',
+      { sql: 'select n from notes where id = 1', read_only: true },
+      headersOf(ended),
+    );
+    assert.deepEqual(later.json<{ rows: unknown }>().rows, [[9001]]);
+    assert.equal(later.headers['x-consistency'], undefined);
   });
 
   test('a long reply that is read at several moments reports that its token is unverified', async () => {
@@ -386,6 +456,18 @@ select count(*) as notes from notes;
       assert.equal(reply.status, 409, reply.text.slice(0, 500));
       assert.match(reply.text, /TOKEN_LOST/);
       assert.equal(reply.headers['x-consistency-token'], undefined);
+    }
+    const { transaction } = (await gateway.post('/v1/transaction', {})).json<{
+      transaction: string;
+    }>();
+    for (const [path, body] of [
+      ['/v1/query', { transaction, sql: ids.SQL }],
+      ['/v1/transaction/commit', { transaction }],
+    ] as const) {
+      const reply = await gateway.post(path, body, headersOf(lost));
+      assert.deepEqual([reply.status, reply.headers['x-consistency']], [200, 'unverified']);
+      const later = await gateway.dbPost(ids, headersOf(reply));
+      assert.match(later.text, /TOKEN_LOST/, 'it is still compared with what was seen before');
     }
     const there = await promoted.query('select id from kept order by id');
     assert.deepEqual(
@@ -478,5 +560,8 @@ describe('the consistency token of servers without log_slave_updates', { skip },
       assert.equal(unsure.status, 200, unsure.text);
       assert.equal(unsure.headers['x-consistency'], 'unverified');
     }
+    const headers = { 'X-Consistency-Token': String(lost.headers['x-consistency-token']) };
+    const begun = await gateway.post('/v1/transaction', {}, { headers });
+    assert.deepEqual([begun.status, begun.headers['x-consistency']], [201, 'unverified']);
   });
 });

@@ -59,6 +59,8 @@ export class BeginRun implements Execution, Reserving, SessionUser {
   readonly #onBegun: (begun: Begun) => void;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
+  /** Null: the section has one server. */
+  readonly #consistency: RequestConsistency | null;
   readonly #acquisition: SessionAcquisition;
   #phase: Phase = 'created';
   #lease: SessionLease | null = null;
@@ -75,7 +77,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     times: RunTimes,
   ) {
     const { consistency, pool } = context;
-    const position =
+    this.#consistency =
       consistency === null ? null : new RequestConsistency(consistency, request.after);
     this.#context = context;
     this.#request = request;
@@ -83,7 +85,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     this.#events = events;
     this.#times = times;
     this.waitLimit = times.waitLimit(performance.now());
-    this.#acquisition = new SessionAcquisition(pool, position, this, times);
+    this.#acquisition = new SessionAcquisition(pool, this.#consistency, this, times);
   }
 
   start(): void {
@@ -207,6 +209,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
       this.#endLease(lease);
       const { isReadOnly } = wish;
       this.#onBegun({ session, context: this.#context, savepoint, isReadOnly, owner: this.#times });
+      this.#reportSeen();
       this.#end(succeeded);
       return;
     }
@@ -222,6 +225,12 @@ export class BeginRun implements Execution, Reserving, SessionUser {
     this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
     this.#leavePlace();
     this.#end(error === null ? unreachable : refusedEnd(error));
+  }
+
+  /** From here on the client's token names the server of its transaction. */
+  #reportSeen(): void {
+    const seen = this.#consistency?.before ?? null;
+    if (seen !== null) this.#events.seen(seen);
   }
 
   #end(end: RunEnd): void {

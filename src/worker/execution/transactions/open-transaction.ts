@@ -2,6 +2,7 @@
 import { fetchStatistics } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { TokenResult } from '../../servers/consistency/consistency.ts';
+import type { Token } from '../../servers/consistency/token.ts';
 import type { NoPlace } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/session.ts';
@@ -220,12 +221,12 @@ export class OpenTransaction implements Routed {
   /** It waits for no server. */
   reconsider(): void {}
 
-  /** The client's token: what it has seen, at most, as its server reports beside it. */
-  async seenNow(): Promise<TokenResult | null> {
+  /** The client's token: what it has seen, at most, as its server reports beside it. @param before null: it sends none */
+  async seenNow(before: Token | null): Promise<TokenResult | null> {
     const { consistency, control } = this.context;
     if (consistency === null) return null;
     return control.ask(this.#session.identity, (connection) =>
-      consistency.seenNow(connection, null),
+      consistency.seenNow(connection, before),
     );
   }
 

@@ -92,7 +92,8 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   async seeNow(): Promise<TokenResult> {
-    return (await this.#lookUp()) ?? unknownToken;
+    const seen = (await this.#lookUp()) ?? unknownToken;
+    return this.#job.seesOneMoment ? seen : unverified(seen);
   }
 
   get isSent(): boolean {
@@ -250,12 +251,19 @@ export class StepRun implements Execution, Step, JobTools {
     if (seen !== null) this.#events.seen(seen);
   }
 
-  /** A snapshot may be older than what its client has seen elsewhere, and cannot be waited for. */
+  /**
+   * The token covers what the client had seen before, too. Nothing waits for that in a transaction, so only the server that has shown it is
+   * known to show it. Even there a snapshot may be older; COMMIT and ROLLBACK show nothing. What was executed is never refused as lost:
+   * the next request with the token is.
+   */
   async #lookUp(): Promise<TokenResult | null> {
+    const after = this.#after;
     if (this.#transaction.context.consistency === null) return null;
-    const seen = (await this.#transaction.seenNow()) ?? unknownToken;
-    const isBound = this.#after === null && this.#job.seesOneMoment;
-    return isBound ? seen : { ...unverified(seen), missing: 'nothing' };
+    const found = (await this.#transaction.seenNow(after)) ?? unknownToken;
+    if (after === null) return found;
+    const seen = after.server === found.token?.server ? found : unverified(found);
+    const isVerified = seen.isVerified && this.#job.kind !== 'statement';
+    return { ...seen, isVerified, missing: 'nothing' };
   }
 
   #end(end: RunEnd): void {

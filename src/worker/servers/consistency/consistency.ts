@@ -152,6 +152,13 @@ export class Consistency {
     return describeSeen(state, answer, answer.position, before);
   }
 
+  /** The client's token before a statement, if the server shows what it covers: the server was waited for, or is the client's own. */
+  shows({ position }: Token): TokenResult {
+    const state = this.#state();
+    if (state === null) return unknownToken;
+    return { token: { server: state.name, position }, missing: 'nothing', isVerified: true };
+  }
+
   #isKnownToHave({ run }: ServerState, position: SeenPosition): boolean {
     return this.#known?.run === run && this.#known.answer.has(position) === true;
   }
@@ -373,6 +380,13 @@ export class RequestConsistency {
     const check = await this.#consistency.waitForPosition(session, this.#after);
     this.#isUnverified = check === 'unverified';
     return check;
+  }
+
+  /** The client's token before the first statement, once the session is acquired; null: it sends none. */
+  get before(): TokenResult | null {
+    if (this.#after === null) return null;
+    const shown = this.#consistency.shows(this.#after);
+    return this.#isUnverified ? unverified(shown) : shown;
   }
 
   queryOn(connection: Connection): PositionQuery {
