@@ -81,7 +81,7 @@ async function examine(target: Target, env: Environment): Promise<Report> {
       const { sections, warnings } = loaded;
       const [config] = sections;
       const instance = await findInstance(config);
-      const unbindable = instance === null ? await findUnbindable(config) : [];
+      const unbindable = instance === null ? await findUnbindable(config, target) : [];
       const databases = await examineDatabases(sections);
       const directories = parseDirectories(sections);
       const named = await askNamed(sections, directories.sections, databases.holders);
@@ -126,15 +126,16 @@ function findNearExpiries(sections: Sections): readonly Finding[] {
   });
 }
 
-async function findUnbindable(config: Config): Promise<readonly Finding[]> {
-  const { listen, section } = config;
+async function findUnbindable(config: Config, { sections }: Target): Promise<readonly Finding[]> {
+  const { listen } = config;
   const place = placeOf(config, 'listen');
-  const held = `${socketUnitOf(section)} holds the socket: only its service can start`;
+  const unit = socketUnitOf(sections);
+  const held = `${unit} holds the socket: only its service can start`;
   // Asked first: a connection to a unix socket would start the service.
-  if (listen.kind === 'unix' && (await isSocketUnitActive(section))) return [warning(place, held)];
+  if (listen.kind === 'unix' && (await isSocketUnitActive(unit))) return [warning(place, held)];
   const reason = await whyNotBindable(config);
   if (reason === null) return [];
-  if (reason === 'EADDRINUSE' && (await isSocketUnitActive(section))) return [warning(place, held)];
+  if (reason === 'EADDRINUSE' && (await isSocketUnitActive(unit))) return [warning(place, held)];
   const message = `cannot listen on ${formatListenAddress(listen)}: ${reason}`;
   return [fault(exitCodes.unavailable, place, message)];
 }

@@ -45,6 +45,7 @@ export function findUncreatable(config: Config): readonly Finding[] {
 }
 
 function whyNoLog(path: string): string | null {
+  if (isLeftToItsOwner(path)) return null;
   return findObstacle(path) ?? (existsSync(path) ? null : whyNotCreatable(path, true));
 }
 
@@ -64,8 +65,13 @@ function whyNotOpened(path: string): string | null {
 /** Root may check what another user starts: a file of that user is no obstacle to it. */
 function isLeftToItsOwner(path: string): boolean {
   if (process.getuid?.() !== 0) return false;
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats?.isFile() === true && stats.uid !== 0;
+  try {
+    const stats = lstatSync(path);
+    return stats.isFile() && stats.uid !== 0;
+  } catch {
+    // It is missing, or its path is faulty, which is reported as such.
+    return false;
+  }
 }
 
 /** Such a claim stops a start by root itself. */

@@ -134,13 +134,18 @@ test('a pidfile that is a directory and a log that cannot be reached exit 73, as
   const daemon = create();
   const loop = join(daemon.directory, 'loop');
   symlinkSync(loop, loop);
-  for (const settings of [{ pidfile: daemon.directory }, { log: join(loop, 'x.log') }]) {
+  const settled = [
+    { pidfile: daemon.directory },
+    { pidfile: join(loop, 'x.pid') },
+    { log: join(loop, 'x.log') },
+  ];
+  for (const settings of settled) {
     daemon.configure({ ...reached(), ...settings });
     const { status, stderr } = await daemon.run(['--check']);
     assert.equal(status, 73, stderr);
     assert.match(
       stderr,
-      /^dbhttpd: .*cannot create the (pidfile .*: is a directory|log .*: ELOOP)$/m,
+      /^dbhttpd: .*cannot create the (pidfile .*: (is a directory|ELOOP)|log .*: ELOOP)$/m,
     );
     assert.equal((await daemon.start()).status, 73);
   }
@@ -233,14 +238,15 @@ test('an address that systemd holds for the gateway is a warning, and one that a
 test('root may check what another user starts: a claim of that user is a warning', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give a file to another user');
   const daemon = create();
-  for (const suffix of ['lock', 'commits']) {
-    writeFileSync(`${daemon.pidfile}.${suffix}`, '', { mode: 0o600 });
-    chownSync(`${daemon.pidfile}.${suffix}`, 1234, 1234);
+  const { pidfile, log } = daemon;
+  for (const path of [`${pidfile}.lock`, `${pidfile}.commits`, log]) {
+    writeFileSync(path, '', { mode: 0o600 });
+    chownSync(path, 1234, 1234);
   }
   const { status, stdout, stderr } = await daemon.run(['--check']);
   assert.deepEqual([status, stderr], [0, '']);
   const lines = stdout.split('\n').filter((line) => line.includes('belongs to'));
-  const warning = `warning: ${daemon.pidfile}.lock belongs to user 1234: only that user can start the gateway`;
+  const warning = `warning: ${pidfile}.lock belongs to user 1234: only that user can start the gateway`;
   assert.deepEqual(lines, [warning]);
 });
 
