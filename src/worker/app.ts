@@ -347,7 +347,7 @@ export class App {
         startExchange(decision, response, record);
         return null;
       case 'reply':
-        response.addHeaders(['X-Request-ID', record.requestId]);
+        response.addHeaders(['X-Request-ID', record.requestId, ...(decision.headers ?? [])]);
         sendText(response, decision.json, jsonType);
         return null;
       case 'own reply':

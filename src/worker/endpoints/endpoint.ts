@@ -77,7 +77,13 @@ export type Call = {
 export type Decision = Refused | RunDecision | Reply | PassOn | OwnReply;
 
 /** A JSON text that is the whole reply. */
-export type Reply = { readonly ok: true; readonly kind: 'reply'; readonly json: string };
+export type Reply = {
+  readonly ok: true;
+  readonly kind: 'reply';
+  readonly json: string;
+  /** Further headers: name, value, name, value. */
+  readonly headers?: readonly string[];
+};
 
 /** The endpoint sends the reply by itself, and may run statements before. @see startExchange */
 export type OwnReply = {

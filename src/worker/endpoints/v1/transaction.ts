@@ -51,13 +51,18 @@ export function createEnd(
 ): SqlEndpoint {
   const sections = new Sections(all, (served) => served);
   return endpointOf(sections, decodeEnd, (call, usable, { section, transaction, timeoutMs }) => {
+    const names = section === null ? usable.names.usable : [section];
+    const hasTokens = names.some((name) => usable.of(name).context.tokens !== null);
     const found = findTransaction(transactions, {
       token: transaction,
-      sections: section === null ? usable.names.usable : [section],
+      sections: names,
       caller: call.record.caller,
       timeoutMs: timeoutOf(usable.of(section).config, timeoutMs),
       asksForEnd: true,
-      over: (ending, wasSent, over) => decideOver(verb, ending, wasSent, over),
+      over: (ending, wasSent, over) =>
+        ending === 'committed'
+          ? decideCommitted(verb, hasTokens)
+          : decideOver(verb, ending, wasSent, over),
     });
     if (!found.isHere) return found.decision;
     const end = stepOf(transactions, found.held, verb);
@@ -101,9 +106,19 @@ const undoneReplies: Readonly<Record<RolledBack, object>> = {
   unknown: { rolled_back: false, outcome: 'unknown' },
 };
 
-/** One that is over can be rolled back again, and committed again if it was committed. */
-function decideOver(verb: Verb, ending: Ending, wasSent: boolean, over: TransactionOver): Decision {
-  if (ending === 'committed') return reply(verb === 'commit' ? committed : undoneReplies.nothing);
+/** One that was committed can be committed again. The position of its COMMIT is not known any more. */
+function decideCommitted(verb: Verb, hasTokens: boolean): Decision {
+  const object = verb === 'commit' ? committed : undoneReplies.nothing;
+  return reply(object, hasTokens ? ['X-Consistency', 'unverified'] : []);
+}
+
+/** One that is over and was not committed can be rolled back again. */
+function decideOver(
+  verb: Verb,
+  ending: Exclude<Ending, 'committed'>,
+  wasSent: boolean,
+  over: TransactionOver,
+): Decision {
   if (verb === 'rollback' && ending !== 'unknown') {
     return reply(undoneReplies[over.end === 'no such' ? 'unknown' : undoneBy[ending]]);
   }
@@ -116,8 +131,8 @@ const undoneBy = {
   unproven: 'unknown',
 } as const satisfies Readonly<Partial<Record<Ending, RolledBack>>>;
 
-function reply(object: object): Decision {
-  return { ok: true, kind: 'reply', json: JSON.stringify(object) };
+function reply(object: object, headers: readonly string[] = []): Decision {
+  return { ok: true, kind: 'reply', json: JSON.stringify(object), headers };
 }
 
 /** The common part of the three: their bodies are decoded, and their replies are JSON. */

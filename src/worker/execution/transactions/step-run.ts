@@ -131,6 +131,10 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   isTooLate(end: TransactionEnd, left: Left, cause: EndCause): void {
+    const { consistency } = this.#transaction.context;
+    // The position of an earlier COMMIT is not known here.
+    const mayBeCommitted = end === 'committed' || end === 'unknown';
+    if (consistency !== null && mayBeCommitted) this.#events.seen(unknownToken);
     this.#end(this.#job.afterEnd(end, left, cause));
   }
 
@@ -200,7 +204,7 @@ export class StepRun implements Execution, Step, JobTools {
     let done: Done;
     try {
       done = (await this.#isThere(session)) ? await this.#job.perform(this) : this.#gone();
-      await this.#reportSeen();
+      await this.#reportSeen(done.ended === 'unknown');
     } catch (cause) {
       session.connection.destroy(
         new Error('a step of a transaction ended in an exception', { cause }),
@@ -245,10 +249,11 @@ export class StepRun implements Execution, Step, JobTools {
     return { ...end, over: { end: ended, left, cause: cause ?? this.#transaction.causeOf(ended) } };
   }
 
-  async #reportSeen(): Promise<void> {
+  /** @param isUnknown whether the server may commit later than it reports its position */
+  async #reportSeen(isUnknown: boolean): Promise<void> {
     if (this.#phase === 'ended') return;
     const seen = await this.#lookUp();
-    if (seen !== null) this.#events.seen(seen);
+    if (seen !== null) this.#events.seen(isUnknown ? unverified(seen) : seen);
   }
 
   /**

@@ -112,7 +112,8 @@ export class Consistency {
       const answer = await this.#ask(connection, state);
       const has = answer?.has(position) ?? null;
       if (has === false) return 'lost';
-      if (has === null && position.kind === 'mariadb') return 'unverified';
+      if (has === null && (position.kind === 'mariadb' || (isSame && position.kind === 'galera')))
+        return 'unverified';
     }
     if (isSame) return 'ready';
     const check = await this.#wait(connection, state, position);
@@ -153,7 +154,7 @@ export class Consistency {
   }
 
   /** The client's token before a statement, if the server shows what it covers: the server was waited for, or is the client's own. */
-  shows({ position }: Token): TokenResult {
+  describeShown({ position }: Token): TokenResult {
     const state = this.#state();
     if (state === null) return unknownToken;
     return { token: { server: state.name, position }, missing: 'nothing', isVerified: true };
@@ -385,7 +386,7 @@ export class RequestConsistency {
   /** The client's token before the first statement, once the session is acquired; null: it sends none. */
   get before(): TokenResult | null {
     if (this.#after === null) return null;
-    const shown = this.#consistency.shows(this.#after);
+    const shown = this.#consistency.describeShown(this.#after);
     return this.#isUnverified ? unverified(shown) : shown;
   }
 

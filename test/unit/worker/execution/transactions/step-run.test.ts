@@ -1,4 +1,5 @@
-// A step of an open transaction: a COMMIT that was sent is never reported as undone, and the next step has the connection for itself.
+// A step of an open transaction: a COMMIT that was sent is never reported as undone, the next step has the connection for itself, and its
+// token says no more than is known.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
@@ -10,6 +11,7 @@ import type {
   Step,
 } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import { StepRun } from '../../../../../src/worker/execution/transactions/step-run.ts';
+import type { TokenResult } from '../../../../../src/worker/servers/consistency/consistency.ts';
 import {
   createScriptedConnection,
   createScriptedSession,
@@ -151,6 +153,51 @@ test('a reader that catches up after its step has ended does not resume the conn
   assert.equal(isPaused, true);
   second.resume();
   assert.equal(isPaused, false);
+});
+
+/** The client's token behind a COMMIT with this end: of its own, or of an earlier request. Null: none is reported. */
+async function seenAt(end: TransactionEnd, isGranted: boolean): Promise<TokenResult | null> {
+  const bound: TokenResult = {
+    token: { server: 'a', position: { kind: 'mariadb', events: new Map() } },
+    missing: 'nothing',
+    isVerified: true,
+  };
+  const connection = { isLost: false, resume: () => {} };
+  const transaction = {
+    context: { consistency: {}, control: null },
+    request: (turn: Step) =>
+      isGranted
+        ? turn.granted({ connection, aliveAt: performance.now() } as never)
+        : turn.isTooLate(end, 'nothing', {} as never),
+    release: () => {},
+    seenNow: async () => bound,
+  } as unknown as OpenTransaction;
+  const answered: RunEnd = { kind: 'answered', failure: null, facts: null };
+  const job = {
+    kind: 'commit',
+    seesOneMoment: true,
+    perform: async () => ({ end: answered, ended: end }),
+    afterEnd: () => answered,
+  } as unknown as Job;
+  return new Promise((resolve) => {
+    let seen: TokenResult | null = null;
+    const events = {
+      traceparent: null,
+      seen: (result: TokenResult) => {
+        seen = result;
+      },
+      runEnded: () => resolve(seen),
+    };
+    new StepRun(transaction, job, null, events as unknown as RunEvents, new RunTimes()).start();
+  });
+}
+
+test('a COMMIT is verified by the position behind it, but not if it is unknown when or whether it took effect', async () => {
+  assert.equal((await seenAt('committed', true))?.isVerified, true);
+  assert.equal((await seenAt('unknown', true))?.isVerified, false);
+  assert.equal((await seenAt('committed', false))?.isVerified, false);
+  assert.equal((await seenAt('unknown', false))?.isVerified, false);
+  assert.equal(await seenAt('idle', false), null);
 });
 
 test('if the queue behind a COMMIT is full, a further COMMIT is unknown, and a statement is not executed', () => {
