@@ -17,7 +17,7 @@ export function findFileWarnings(sections: Sections): readonly Finding[] {
   return [
     ...findUnwritableState(sections),
     ...findUnusableMemory(config),
-    ...findForeignClaim(config),
+    ...findForeignFiles(config),
   ];
 }
 
@@ -74,12 +74,15 @@ function isLeftToItsOwner(path: string): boolean {
   }
 }
 
-/** Such a claim stops a start by root itself. */
-function findForeignClaim(config: Config): readonly Finding[] {
-  const path = claimLockOf(config.pidfile);
-  if (!isLeftToItsOwner(path)) return [];
-  const message = `${path} belongs to user ${lstatSync(path).uid}: only that user can start the gateway`;
-  return [warning(placeOf(config, 'pidfile'), message)];
+/** Such a file stops a start by root itself. */
+function findForeignFiles(config: Config): readonly Finding[] {
+  const paths = { pidfile: claimLockOf(config.pidfile), log: config.log };
+  return (['pidfile', 'log'] as const).flatMap((key) => {
+    const path = paths[key];
+    if (!isLeftToItsOwner(path)) return [];
+    const message = `${path} belongs to user ${lstatSync(path).uid}: only that user can start the gateway`;
+    return [warning(placeOf(config, key), message)];
+  });
 }
 
 /** A start succeeds without it, but what an instance knows of COMMITs ends with it then. */

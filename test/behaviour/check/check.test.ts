@@ -235,7 +235,7 @@ test('an address that systemd holds for the gateway is a warning, and one that a
   }
 });
 
-test('root may check what another user starts: a claim of that user is a warning', async (t) => {
+test('root may check what another user starts: files of that user are a warning', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give a file to another user');
   const daemon = create();
   const { pidfile, log } = daemon;
@@ -246,8 +246,10 @@ test('root may check what another user starts: a claim of that user is a warning
   const { status, stdout, stderr } = await daemon.run(['--check']);
   assert.deepEqual([status, stderr], [0, '']);
   const lines = stdout.split('\n').filter((line) => line.includes('belongs to'));
-  const warning = `warning: ${pidfile}.lock belongs to user 1234: only that user can start the gateway`;
-  assert.deepEqual(lines, [warning]);
+  const warnings = [`${pidfile}.lock`, log].map(
+    (path) => `warning: ${path} belongs to user 1234: only that user can start the gateway`,
+  );
+  assert.deepEqual(lines, warnings);
 });
 
 test('an unreachable database alone exits 69, and its account is not printed', async () => {

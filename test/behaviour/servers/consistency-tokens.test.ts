@@ -388,13 +388,12 @@ select count(*) as notes from notes;
     const held = await beginHeld(gateway);
     assert.equal((await held.query('update notes set n = 9002 where id = 1')).status, 200);
     const committed = '{"committed":true}';
-    for (const [reply, text, isVerified] of [
-      [await held.commit(), committed, true],
-      [await held.commit(), committed, false],
-      [await held.rollback(), '{"rolled_back":false,"committed":true}', false],
+    assert.equal((await held.commit()).text, committed);
+    for (const [again, text] of [
+      [await held.commit(), committed],
+      [await held.rollback(), '{"rolled_back":false,"committed":true}'],
     ] as const) {
-      assert.equal(reply.text, text);
-      assert.equal(reply.headers['x-consistency'], isVerified ? undefined : 'unverified');
+      assert.deepEqual([again.text, again.headers['x-consistency']], [text, 'unverified']);
     }
   });
 

@@ -69,6 +69,7 @@ export class StepRun implements Execution, Step, JobTools {
         this.#lease?.interrupt();
         break;
       case 'committing':
+        this.#reportUnknownPosition();
         this.#end({ kind: 'stopped', reason });
         break;
       case 'ended':
@@ -131,10 +132,7 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   isTooLate(end: TransactionEnd, left: Left, cause: EndCause): void {
-    const { consistency } = this.#transaction.context;
-    // The position of an earlier COMMIT is not known here.
-    const mayBeCommitted = end === 'committed' || end === 'unknown';
-    if (consistency !== null && mayBeCommitted) this.#events.seen(unknownToken);
+    if (end === 'committed' || end === 'unknown') this.#reportUnknownPosition();
     this.#end(this.#job.afterEnd(end, left, cause));
   }
 
@@ -209,6 +207,7 @@ export class StepRun implements Execution, Step, JobTools {
       session.connection.destroy(
         new Error('a step of a transaction ended in an exception', { cause }),
       );
+      if (this.#hasSentCommit && this.#phase !== 'ended') this.#reportUnknownPosition();
       const ended = this.#hasSentCommit ? 'unknown' : 'lost';
       done = { end: { kind: 'faulted', isSent: this.#isSent, cause }, ended };
     }
@@ -254,6 +253,14 @@ export class StepRun implements Execution, Step, JobTools {
     if (this.#phase === 'ended') return;
     const seen = await this.#lookUp();
     if (seen !== null) this.#events.seen(isUnknown ? unverified(seen) : seen);
+  }
+
+  /** Behind a COMMIT, of this request or of an earlier one, whose position is not known. */
+  #reportUnknownPosition(): void {
+    const showsNothing = this.#job.kind !== 'statement';
+    if (showsNothing && this.#transaction.context.consistency !== null) {
+      this.#events.seen(unknownToken);
+    }
   }
 
   /**

@@ -156,7 +156,11 @@ test('a reader that catches up after its step has ended does not resume the conn
 });
 
 /** The client's token behind a COMMIT with this end: of its own, or of an earlier request. Null: none is reported. */
-async function seenAt(end: TransactionEnd, isGranted: boolean): Promise<TokenResult | null> {
+async function seenAt(
+  end: TransactionEnd,
+  isGranted: boolean,
+  isStopped = false,
+): Promise<TokenResult | null> {
   const bound: TokenResult = {
     token: { server: 'a', position: { kind: 'mariadb', events: new Map() } },
     missing: 'nothing',
@@ -176,9 +180,14 @@ async function seenAt(end: TransactionEnd, isGranted: boolean): Promise<TokenRes
   const job = {
     kind: 'commit',
     seesOneMoment: true,
-    perform: async () => ({ end: answered, ended: end }),
+    perform: async (tools: JobTools) => {
+      tools.commitIsSent();
+      if (isStopped) step?.stop('deadline');
+      return { end: answered, ended: end };
+    },
     afterEnd: () => answered,
   } as unknown as Job;
+  let step: StepRun | null = null;
   return new Promise((resolve) => {
     let seen: TokenResult | null = null;
     const events = {
@@ -188,13 +197,15 @@ async function seenAt(end: TransactionEnd, isGranted: boolean): Promise<TokenRes
       },
       runEnded: () => resolve(seen),
     };
-    new StepRun(transaction, job, null, events as unknown as RunEvents, new RunTimes()).start();
+    step = new StepRun(transaction, job, null, events as unknown as RunEvents, new RunTimes());
+    step.start();
   });
 }
 
 test('a COMMIT is verified by the position behind it, but not if it is unknown when or whether it took effect', async () => {
   assert.equal((await seenAt('committed', true))?.isVerified, true);
   assert.equal((await seenAt('unknown', true))?.isVerified, false);
+  assert.equal((await seenAt('committed', true, true))?.isVerified, false);
   assert.equal((await seenAt('committed', false))?.isVerified, false);
   assert.equal((await seenAt('unknown', false))?.isVerified, false);
   assert.equal(await seenAt('idle', false), null);

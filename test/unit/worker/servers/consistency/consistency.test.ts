@@ -181,4 +181,8 @@ test('Galera: a node that does not get there is behind, and one of another clust
   const other = createNode([9]);
   const foreign = seenOnNode(7n, uuid.replace('3', '4'));
   assert.equal(await other.consistency.waitForPosition(other.session, foreign), 'unverified');
+  const own = { ...foreign, server: 'two' };
+  assert.equal(await other.consistency.waitForPosition(other.session, own), 'unverified');
+  const same = { ...seenOnNode(7n), server: 'two' };
+  assert.equal(await other.consistency.waitForPosition(other.session, same), 'ready');
 });
