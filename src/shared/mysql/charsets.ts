@@ -173,9 +173,9 @@ class MultiByteDecoder {
   readonly #encoding: string;
   /** Length of a character by its first byte. */
   readonly #lengths = new Uint8Array(256).fill(1);
-  /** Characters by their bytes as one number: those in which iconv-lite differs from the server. */
+  /** Characters in which iconv-lite differs from the server, by their bytes as one number. */
   readonly #own = new Map<number, string>();
-  /** The answers for those that were met lately, likewise. */
+  /** Characters that were met lately, by the same numbers. */
   readonly #known = new Map<number, string>();
 
   constructor({ encoding, leads, runs }: MultiByteSet) {

@@ -24,7 +24,7 @@ function quote(text: string): string {
 
 const writing = /\b(?:ALL PRIVILEGES|INSERT|UPDATE|DELETE)\b/i;
 const seesTriggers = /\b(?:ALL PRIVILEGES|TRIGGER)\b/i;
-/** Up to the first name. Not every server lists the grants of a role, before whose name there are no rights. */
+/** The rights of a grant: its text up to the first name. They are empty for a role, whose own grants not every server lists. */
 const rightsOf = /^GRANT ([^`']*)/i;
 const maxNamedViews = 10;
 

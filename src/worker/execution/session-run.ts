@@ -68,7 +68,7 @@ export class SessionRun implements SessionUser, QueryEvents {
   #isListing = false;
   #isAsking = false;
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
-  /** Resolves when the questions after the answer have theirs; null: there are none. */
+  /** Resolves when the questions behind the statement's answer are answered; null: there are none. */
   #furtherQuestions: Promise<void> | null = null;
   /** The ROLLBACK behind a failed statement could not undo what was written to tables without transactions. */
   #hasLeft = false;

@@ -1,4 +1,4 @@
-// The promise of multi_statements = off: a client's text has one statement. What the gateway sends beside it is not concerned.
+// multi_statements = off refuses a client's text of several statements. Transactions, which the gateway begins with several, still work.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import {

@@ -264,9 +264,10 @@ export class StepRun implements Execution, Step, JobTools {
   }
 
   /**
-   * The token covers what the client had seen before, too. Nothing waits for that in a transaction, so only the server that has shown it is
-   * known to show it. Even there a snapshot may be older; COMMIT and ROLLBACK show nothing. What was executed is never refused as lost:
-   * the next request with the token is.
+   * The client's token after this step: what it had seen before, and what it may have seen now. A step does not wait for a position, so its
+   * reply can be verified only if the token that was sent names this server. The reply to a statement never is, because the snapshot of the
+   * transaction may be older than that token. COMMIT and ROLLBACK show no data. A token of lost writes does not refuse a step that was
+   * executed: the next request with that token is refused.
    */
   async #lookUp(): Promise<TokenResult | null> {
     const after = this.#after;

@@ -4,7 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunContext, RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import type { Left, TransactionEnd } from '../../../../../src/worker/execution/transaction-end.ts';
-import { OpenTransaction } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
+import {
+  OpenTransaction,
+  type Step,
+  type TransactionLimits,
+} from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import { pingEveryMs } from '../../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
@@ -151,8 +155,8 @@ test('a transaction that is lost leaves nothing, unless a statement in it may ha
   }
 });
 
-test('while a step runs or its reply is on its way, pings keep the server from taking the transaction for idle, and the gateway does not', (t) => {
-  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+/** A transaction on a connection of its own. */
+function begin(limits: TransactionLimits) {
   const connection = createScriptedConnection();
   const session = createScriptedSession(connection);
   const context = {
@@ -162,20 +166,29 @@ test('while a step runs or its reply is on its way, pings keep the server from t
     pool: { release: () => {} },
   } as unknown as RunContext;
   const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
-  const limits = { idleMs: pingEveryMs * 3, totalMs: pingEveryMs * 1000 };
   const transaction = new OpenTransaction(begun, limits, {
     stepEnded: () => {},
     doubted: async () => {},
     ended: () => {},
   });
-  const step = () => ({
+  return { transaction, connection };
+}
+
+function createStep(): Step {
+  return {
     granted: () => {},
     refused: () => {},
     isTooLate: () => {},
     expire: () => {},
     isCommit: false,
-  });
-  const [first, second] = [step(), step()];
+  };
+}
+
+test('while a step runs or its reply is on its way, pings keep the server from taking the transaction for idle, and the gateway does not', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  const limits = { idleMs: pingEveryMs * 3, totalMs: pingEveryMs * 1000 };
+  const { transaction, connection } = begin(limits);
+  const [first, second] = [createStep(), createStep()];
   const pings = (count: number) => Array.from({ length: count }, () => 'statistics');
   transaction.request(first);
   t.mock.timers.tick(pingEveryMs * 2);
@@ -198,27 +211,8 @@ test('while a step runs or its reply is on its way, pings keep the server from t
 
 test('a transaction that is over is not pinged', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
-  const connection = createScriptedConnection();
-  const session = createScriptedSession(connection);
-  const context = {
-    control: {},
-    consistency: null,
-    reserved: { release: () => {} },
-    pool: { release: () => {} },
-  } as unknown as RunContext;
-  const begun = { session, context, savepoint: 's', isReadOnly: false, owner };
-  const transaction = new OpenTransaction(begun, times, {
-    stepEnded: () => {},
-    doubted: async () => {},
-    ended: () => {},
-  });
-  const commit = {
-    granted: () => {},
-    refused: () => {},
-    isTooLate: () => {},
-    expire: () => {},
-    isCommit: true,
-  };
+  const { transaction, connection } = begin(times);
+  const commit = { ...createStep(), isCommit: true };
   transaction.request(commit);
   transaction.release('committed', done, 'nothing');
   transaction.replyLeft(commit);
